@@ -1,0 +1,160 @@
+"""What can be asked of an index, and what it answers: plain values, safe to send between processes.
+
+A request names one retrieval primitive; `Retriever.retrieve` answers it. Lines are 1-based
+and inclusive, counted by `rlm_rag.packed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+MAX_GREP_HITS = 200
+MAX_CONTEXT_LINES = 10
+MAX_LINE_CHARS = 400
+MAX_SNIPPET_CHARS = 400
+MAX_K = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    query: str
+    k: int = 10
+    path_glob: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrepRequest:
+    pattern: str
+    k: int = 50
+    path_glob: str | None = None
+    before: int = 0
+    after: int = 0
+    ignore_case: bool = False
+    timeout_seconds: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineRequest:
+    path: str
+    budget_chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolsRequest:
+    name: str
+    path_glob: str | None = None
+    references: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    path: str
+    start: int = 1
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RepoMapRequest:
+    focus: str | None = None
+    budget_chars: int = 4000
+
+
+Request = (
+    SearchRequest | GrepRequest | OutlineRequest | SymbolsRequest | ReadRequest | RepoMapRequest
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One ranked window: a pointer with a numbered snippet, not a body."""
+
+    path: str
+    line: int
+    end_line: int
+    score: float
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    hits: tuple[Hit, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrepHit:
+    """One matching line; `before` and `after` are `(line, text)` pairs of its neighbours."""
+
+    path: str
+    line: int
+    text: str
+    before: tuple[tuple[int, str], ...] = ()
+    after: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GrepResult:
+    """`counts` (matching lines a path) and `total` are complete even when `hits` is capped.
+
+    With `error` set (bad pattern, time limit) `truncated` is true and counts are partial.
+    """
+
+    hits: tuple[GrepHit, ...]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    total: int = 0
+    truncated: bool = False
+    error: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    path: str
+    line: int
+    kind: str
+    name: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolsResult:
+    symbols: tuple[Symbol, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextResult:
+    """The text of `outline`, `read` or `repo_map`.
+
+    `path` is the document that answered (None where there was none, or several), and
+    `line`..`end_line` the lines of it that the text shows (0, 0 where it shows none).
+    `error` says what was wrong with the request, with the candidates, and `text` is then empty.
+    """
+
+    text: str
+    path: str | None = None
+    line: int = 0
+    end_line: int = 0
+    error: str | None = None
+    note: str | None = None
+
+
+Result = SearchResult | GrepResult | SymbolsResult | TextResult
+
+
+class Retriever(Protocol):
+    """Answers retrieval requests about one corpus; safe to call concurrently."""
+
+    async def retrieve(self, request: Request) -> Result:
+        """Answer one request.
+
+        Raises:
+            RetrievalError: the index process died and could not be brought back.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """End the index process; idempotent."""
+        ...

@@ -1,0 +1,38 @@
+"""What carries frames between the host and one worker."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Transport(Protocol):
+    """A byte pipe to one worker: a local process, `docker run -i`, a cloud exec, SSH."""
+
+    @property
+    def isolation(self) -> str:
+        """The name of the layer that confines the worker, as `doctor` and the trace show it."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Write whole frames, newline included.
+
+        Raises:
+            WorkerLostError: the worker is gone.
+        """
+        ...
+
+    async def receive(self) -> bytes:
+        """Return the next frame without its newline; `b""` once the worker closed its end.
+
+        Raises:
+            ProtocolError: a frame longer than `frames.MAX_FRAME_BYTES`.
+        """
+        ...
+
+    async def interrupt(self) -> None:
+        """Ask the running block to stop (KeyboardInterrupt in the worker's main thread)."""
+        ...
+
+    async def kill(self) -> None:
+        """End the worker and all it started; idempotent; nothing of it is left on return."""
+        ...
