@@ -1,0 +1,149 @@
+"""What happened in a run, one frozen value an event; a trace file is a line of JSON for each.
+
+Ids nest: every event carries the id of its run, a child's `RunStarted` names its parent run
+and the call that started it. What the host answered (replies, retrieval) is keyed by block and
+sequence, so that a replay can be fed from the trace and a divergence noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    type: ClassVar[str] = "event"
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(Event):
+    """Written before anything else: all that a replay must find the same."""
+
+    type: ClassVar[str] = "run"
+    question: str
+    corpus: Mapping[str, Any]
+    model: str
+    sub_model: str
+    strategy: str
+    limits: Mapping[str, Any]
+    sandbox: str
+    version: str
+    prompts: str
+    worker: str
+    parent: str | None = None
+    parent_call: int | None = None
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted(Event):
+    """`messages` holds those added since the last turn, as role and content."""
+
+    type: ClassVar[str] = "turn"
+    turn: int
+    messages: Sequence[Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockStarted(Event):
+    type: ClassVar[str] = "block"
+    turn: int
+    block: int
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlockOutput(Event):
+    type: ClassVar[str] = "output"
+    block: int
+    stdout: str
+    stderr: str
+    value: str | None
+    error: str | None
+    seconds: float
+    waited_seconds: float = 0.0
+    restarted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallSent(Event):
+    """A request to a provider; `role` is `root` or `sub`, `seq` its order within the block.
+
+    Written before it is sent. A root call's messages are those of its turn and not repeated.
+    """
+
+    type: ClassVar[str] = "call"
+    call: int
+    role: str
+    model: str
+    block: int | None = None
+    seq: int | None = None
+    messages: Sequence[Mapping[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyReceived(Event):
+    """A provider's reply, or `error` where there was none. Synced to disk when written."""
+
+    type: ClassVar[str] = "reply"
+    call: int
+    text: str
+    model: str
+    finish_reason: str
+    usage: Mapping[str, Any]
+    seconds: float
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved(Event):
+    type: ClassVar[str] = "retrieval"
+    block: int
+    seq: int
+    name: str
+    arguments: Mapping[str, Any]
+    result: Any
+    seconds: float
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached(Event):
+    type: ClassVar[str] = "limit"
+    name: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Event):
+    """The last event of a run, whatever ended it."""
+
+    type: ClassVar[str] = "answer"
+    text: str
+    stop_reason: str
+    citations: Sequence[Mapping[str, Any]] = ()
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    coverage: Mapping[str, Any] = field(default_factory=dict)
+    iterations: int = 0
+    seconds: float = 0.0
+
+
+EVENT_TYPES: Mapping[str, type[Event]] = {
+    kind.type: kind
+    for kind in (
+        RunStarted,
+        TurnStarted,
+        BlockStarted,
+        BlockOutput,
+        CallSent,
+        ReplyReceived,
+        Retrieved,
+        LimitReached,
+        Answered,
+    )
+}
