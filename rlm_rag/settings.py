@@ -1,0 +1,393 @@
+"""The settings of a command: flags, environment, the user's file, the working folder's project.
+
+The only module that reads them. A setting has one name everywhere: `max_usd` is the flag
+`--max-usd`, the variable `RLM_RAG_MAX_USD` and the key `max-usd` (or `max_usd`) of a file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from rlm_rag.errors import SettingsError
+
+Value = str | int | float | bool | None
+Scope = Literal["flag", "environment", "user", "project"]
+
+DEFAULT_ORIGIN = "default"
+SANDBOXES = ("auto", "bwrap", "namespaces", "none")
+STRATEGIES = ("auto", "rlm", "retrieve", "map-reduce", "direct")
+# A settings file is a page of text; one that is larger is not a settings file.
+MAX_FILE_BYTES = 1 << 20
+# Read elsewhere: the traceback switch of the command line, the key of an --api-base server.
+_OTHER_VARIABLES = frozenset({"RLM_RAG_DEBUG", "RLM_RAG_API_KEY"})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table of settings.
+
+    `limit` is the field of `Limits` it sets, `project` whether a project file may set it
+    (a limit: up to its default only), `nullable` whether `none` means no limit.
+    """
+
+    name: str
+    parse: Callable[[Value], Value]
+    project: bool = True
+    limit: str | None = None
+    nullable: bool = False
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return "RLM_RAG_" + self.name.upper()
+
+    @property
+    def key(self) -> str:
+        return self.name.replace("_", "-")
+
+
+def _text(value: Value) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be text")
+    if not value.strip():
+        raise ValueError("must not be empty")
+    return value.strip()
+
+
+def _url(value: Value) -> str:
+    url = _text(value)
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("must be a URL such as http://127.0.0.1:8080/v1")
+    return url
+
+
+def _one_of(choices: tuple[str, ...]) -> Callable[[Value], str]:
+    def parse(value: Value) -> str:
+        text = _text(value).lower()
+        if text not in choices:
+            raise ValueError(f"must be one of {', '.join(choices)}, not {text!r}")
+        return text
+
+    return parse
+
+
+def _switch(value: Value) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"1": True, "true": True, "yes": True, "on": True}
+    words |= {"0": False, "false": False, "no": False, "off": False}
+    if isinstance(value, str) and value.strip().lower() in words:
+        return words[value.strip().lower()]
+    raise ValueError("must be true or false")
+
+
+def _number(value: Value, *, zero: bool = False) -> float:
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            raise ValueError(f"must be a number, not {value!r}") from None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("must be a number")
+    number = float(value)
+    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        least = "a number that is not negative" if zero else "a positive number"
+        raise ValueError(f"must be {least}, not {value}")
+    return number
+
+
+def _amount(value: Value) -> float:
+    return _number(value, zero=True)
+
+
+def _whole(value: Value, *, zero: bool = False) -> int:
+    if isinstance(value, str):
+        try:
+            value = int(value)
+        except ValueError:
+            raise ValueError(f"must be a whole number, not {value!r}") from None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("must be a whole number")
+    return int(_number(value, zero=zero))
+
+
+def _count(value: Value) -> int:
+    return _whole(value)
+
+
+def _depth(value: Value) -> int:
+    return _whole(value, zero=True)
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("model", _text),
+    Setting("sub_model", _text),
+    Setting("api_base", _url, project=False),
+    Setting("sandbox", _one_of(SANDBOXES), project=False),
+    Setting("strategy", _one_of(STRATEGIES)),
+    Setting("trace", _switch),
+    Setting("max_iterations", _count, limit="iterations"),
+    Setting("max_depth", _depth, limit="depth"),
+    Setting("max_calls", _count, limit="calls", nullable=True),
+    Setting("max_tokens", _count, limit="tokens", nullable=True),
+    Setting("max_usd", _amount, limit="usd", nullable=True),
+    Setting("max_seconds", _number, limit="seconds", nullable=True),
+    Setting("cell_seconds", _number, limit="cell_seconds"),
+    Setting("call_seconds", _number, limit="call_seconds"),
+    Setting("await_seconds", _number, limit="await_seconds"),
+    Setting("start_seconds", _number, limit="start_seconds"),
+    Setting("max_errors", _count, limit="errors"),
+    Setting("concurrency", _count, limit="concurrency"),
+    Setting("live_children", _count, limit="live_children"),
+    Setting("output_chars", _count, limit="output_chars"),
+)
+BY_NAME: Mapping[str, Setting] = MappingProxyType({row.name: row for row in SETTINGS})
+_DEFAULTS: Mapping[str, Value] = MappingProxyType(
+    {"model": None, "sub_model": None, "api_base": None}
+    | {"sandbox": "auto", "strategy": "auto", "trace": True}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force, each with where it came from.
+
+    `model` None means that nobody named one, `sub_model` None the same as `model`. `limits`
+    maps fields of `Limits` to the values that somebody set; `warnings` says what was ignored.
+    """
+
+    model: str | None = None
+    sub_model: str | None = None
+    api_base: str | None = None
+    sandbox: str = "auto"
+    strategy: str = "auto"
+    trace: bool = True
+    limits: Mapping[str, float | int | None] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def origin(self, name: str) -> str:
+        """Where a setting's value came from: a flag, a variable, a file's path, or `default`.
+
+        Raises:
+            SettingsError: no setting has that name.
+        """
+        if name not in BY_NAME:
+            raise _unknown(name, "settings", BY_NAME)
+        return self.origins.get(name, DEFAULT_ORIGIN)
+
+
+def read_settings(
+    flags: Mapping[str, Value] = MappingProxyType({}),
+    *,
+    limit_defaults: Mapping[str, float | int | None],
+    environ: Mapping[str, str] | None = None,
+    user_file: Path | None = None,
+    folder: Path | None = None,
+) -> Settings:
+    """Read every source of settings; the first that names a setting decides it.
+
+    Order: `flags` (None: not given), the environment, the user's file, `[tool.rlm-rag]` of
+    `folder`'s pyproject.toml. `limit_defaults` are those of `Limits`, beyond which a project
+    may not go. `environ`, `user_file` and `folder` default to the process's own.
+
+    Raises:
+        SettingsError: a value of the wrong kind, an unknown key, or a user file that cannot
+            be read; the message says where.
+    """
+    environ = os.environ if environ is None else environ
+    found = _Found(limit_defaults)
+    for name, value in flags.items():
+        if value is not None:
+            found.offer(BY_NAME[name], value, "flag", BY_NAME[name].flag)
+    _read_environment(environ, found)
+    _read_user_file(user_file or user_config_file(environ), found)
+    project_file = _working_folder(folder)
+    if project_file is not None:
+        _read_project(project_file / "pyproject.toml", found)
+    return found.settings()
+
+
+def user_config_file(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The user's settings file, `rlm-rag/config.toml` in the platform's configuration folder.
+
+    None where the platform names no such folder (no home).
+    """
+    environ = os.environ if environ is None else environ
+    if sys.platform == "win32":
+        folder = environ.get("APPDATA")
+        return Path(folder) / "rlm-rag" / "config.toml" if folder else None
+    # The XDG specification says that a relative path is to be ignored.
+    chosen = environ.get("XDG_CONFIG_HOME", "")
+    if chosen.startswith("/"):
+        return Path(chosen) / "rlm-rag" / "config.toml"
+    home = environ.get("HOME")
+    if not home:
+        return None
+    below = "Library/Application Support" if sys.platform == "darwin" else ".config"
+    return Path(home) / below / "rlm-rag" / "config.toml"
+
+
+class _Found:
+    """Values gathered so far, strongest source first."""
+
+    def __init__(self, limit_defaults: Mapping[str, float | int | None]) -> None:
+        self.limit_defaults = limit_defaults
+        self.values: dict[str, Value] = {}
+        self.origins: dict[str, str] = {}
+        self.warnings: list[str] = []
+
+    def offer(self, row: Setting, raw: Value, scope: Scope, origin: str) -> None:
+        """Take a value if no stronger source gave one; it is checked either way."""
+        where = origin if scope in ("flag", "environment") else f"{row.key} in {origin}"
+        if scope == "project" and not row.project:
+            self.warnings.append(
+                f"{where} is ignored: a project cannot set {row.key} "
+                f"(use {row.flag}, {row.variable} or your own settings file)"
+            )
+            return
+        value = _parsed(row, raw, where)
+        if scope == "project" and row.limit and self._beyond_default(row.limit, value):
+            self.warnings.append(
+                f"{where} is ignored: a project cannot raise a limit above its default "
+                f"({self.limit_defaults[row.limit]})"
+            )
+            return
+        if row.name not in self.values:
+            self.values[row.name] = value
+            self.origins[row.name] = origin
+
+    def _beyond_default(self, limit: str, value: Value) -> bool:
+        default = self.limit_defaults[limit]
+        if default is None:
+            return False
+        return value is None or (isinstance(value, int | float) and value > default)
+
+    def settings(self) -> Settings:
+        def text(name: str) -> str | None:
+            value = self.values.get(name, _DEFAULTS[name])
+            return value if isinstance(value, str) else None
+
+        limits: dict[str, float | int | None] = {}
+        for row in SETTINGS:
+            if row.limit and row.name in self.values:
+                value = self.values[row.name]
+                limits[row.limit] = None if isinstance(value, str) else value
+        return Settings(
+            model=text("model"),
+            sub_model=text("sub_model"),
+            api_base=text("api_base"),
+            sandbox=text("sandbox") or "auto",
+            strategy=text("strategy") or "auto",
+            trace=bool(self.values.get("trace", _DEFAULTS["trace"])),
+            limits=MappingProxyType(limits),
+            warnings=tuple(self.warnings),
+            origins=MappingProxyType(self.origins),
+        )
+
+
+def _parsed(row: Setting, raw: Value, where: str) -> Value:
+    if row.nullable and isinstance(raw, str) and raw.strip().lower() == "none":
+        return None
+    try:
+        return row.parse(raw)
+    except (ValueError, OverflowError) as problem:
+        hint = "`none` means no limit" if row.nullable else None
+        raise SettingsError(f"{where} {problem}", hint=hint) from None
+
+
+def _read_environment(environ: Mapping[str, str], found: _Found) -> None:
+    known = {row.variable for row in SETTINGS} | _OTHER_VARIABLES
+    for name in sorted(environ):
+        if name.startswith("RLM_RAG_") and name not in known:
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+            if close:
+                found.warnings.append(f"{name} is no setting: did you mean {close[0]}?")
+    for row in SETTINGS:
+        value = environ.get(row.variable, "")
+        if value.strip():
+            found.offer(row, value, "environment", row.variable)
+
+
+def _read_user_file(path: Path | None, found: _Found) -> None:
+    if path is None or not path.is_file():
+        return
+    try:
+        table = _read_toml(path)
+    except (OSError, ValueError) as problem:
+        raise SettingsError(
+            f"the settings file {path} cannot be read: {problem}",
+            hint="mend it or move it away",
+        ) from problem
+    _offer_table(table, "user", str(path), found)
+
+
+def _read_project(path: Path, found: _Found) -> None:
+    try:
+        if not path.is_file():
+            return
+        tool = _read_toml(path).get("tool")
+    except (OSError, ValueError) as problem:
+        # Somebody else's broken project must not stop a command that needs nothing of it.
+        found.warnings.append(f"{path} is ignored: {problem}")
+        return
+    table = tool.get("rlm-rag") if isinstance(tool, dict) else None
+    if table is None:
+        return
+    origin = f"[tool.rlm-rag] of {path}"
+    if not isinstance(table, dict):
+        raise SettingsError(f"{origin} must be a table", hint="[tool.rlm-rag]\nmodel = ...")
+    _offer_table(table, "project", origin, found)
+
+
+def _offer_table(table: Mapping[str, object], scope: Scope, origin: str, found: _Found) -> None:
+    for key, value in table.items():
+        row = BY_NAME.get(key.replace("-", "_"))
+        if row is None:
+            raise _unknown(key, origin, [entry.key for entry in SETTINGS])
+        if not isinstance(value, str | int | float | bool):
+            raise SettingsError(
+                f"{row.key} in {origin} must be a single value, not {type(value).__name__}",
+                hint=f"for example {row.key} = ...",
+            )
+        found.offer(row, value, scope, origin)
+
+
+def _unknown(key: str, origin: str, known: Mapping[str, Setting] | list[str]) -> SettingsError:
+    names = list(known)
+    close = difflib.get_close_matches(key.replace("_", "-"), names, n=1)
+    close = close or difflib.get_close_matches(key, names, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"settings are: {', '.join(names)}"
+    return SettingsError(f"unknown setting {key!r} in {origin}", hint=hint)
+
+
+def _read_toml(path: Path) -> dict[str, object]:
+    with path.open("rb") as file:
+        data = file.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise ValueError(f"larger than {MAX_FILE_BYTES} bytes")
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _working_folder(folder: Path | None) -> Path | None:
+    if folder is not None:
+        return folder
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
