@@ -1,0 +1,313 @@
+"""The packed corpus file and the line rules that everything counts by."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm_rag import packed
+from rlm_rag.errors import PackedCorpusError, SourceError
+from rlm_rag.packed import (
+    PackedCorpus,
+    PackedWriter,
+    count_lines,
+    line_at,
+    line_starts,
+    split_lines,
+    split_lines_bytes,
+)
+
+ANY_CHARACTER = st.characters(codec=None) | st.sampled_from("\r\n\r\n\x00\ufeff\ud800\u2028\x85")
+ANY_TEXT = st.text(ANY_CHARACTER, max_size=60)
+TERMINATED = st.text(st.sampled_from("a\r\nb\u2028\x0b\x0c\x85é"), max_size=40)
+
+
+def naive_lines(text: str) -> list[str]:
+    lines, line, lf = [], "", "\n" in text
+    for character in text:
+        if character == ("\n" if lf else "\r"):
+            lines.append(line[:-1] if lf and line.endswith("\r") else line)
+            line = ""
+        else:
+            line += character
+    return [*lines, line] if line else lines
+
+
+def write(path: Path, documents: dict[str, str], **options: str) -> Path:
+    with PackedWriter(path, **options) as writer:
+        for name, content in documents.items():
+            writer.add(name, content)
+    return path
+
+
+@given(documents=st.dictionaries(ANY_TEXT, ANY_TEXT, max_size=8))
+def test_any_text_comes_back_as_it_went_in(
+    tmp_path_factory: pytest.TempPathFactory, documents: dict[str, str]
+) -> None:
+    path = write(tmp_path_factory.mktemp("packed") / "corpus", documents)
+    with PackedCorpus.open(path) as corpus:
+        assert list(corpus.paths()) == list(documents)
+        assert {corpus.path(i): corpus.content(i) for i in range(len(corpus))} == documents
+        for number, (name, content) in enumerate(documents.items()):
+            assert corpus.index_of(name) == number
+            assert corpus.line_count(number) == len(naive_lines(content))
+            assert bytes(corpus.content_bytes(number)) == content.encode("utf-8", "surrogatepass")
+        assert corpus.index_of("no such path") is None
+        assert corpus.total_bytes == sum(
+            len(content.encode("utf-8", "surrogatepass")) for content in documents.values()
+        )
+        assert corpus.total_lines == sum(map(count_lines, documents.values()))
+
+
+@given(text=ANY_TEXT | TERMINATED)
+def test_lines_agree_with_a_naive_reader_and_across_text_and_bytes(text: str) -> None:
+    data = text.encode("utf-8", "surrogatepass")
+    lines = naive_lines(text)
+    encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
+    assert split_lines(text) == lines
+    assert split_lines_bytes(data) == split_lines_bytes(memoryview(data)) == encoded
+    for given_as in (text, data, bytearray(data), memoryview(data)):
+        starts = line_starts(given_as)
+        assert len(starts) == count_lines(given_as) == len(lines)
+    for start, line in zip(line_starts(text), lines, strict=True):
+        assert text[start:].startswith(line)
+    for start, encoded_line in zip(line_starts(data), encoded, strict=True):
+        assert data[start:].startswith(encoded_line)
+
+
+@given(text=TERMINATED)
+def test_lines_do_not_depend_on_where_a_large_text_is_cut(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed, "_CHUNK", 3)
+        small = line_starts(text), count_lines(memoryview(text.encode()))
+    assert small == (line_starts(text), count_lines(text))
+
+
+@given(text=TERMINATED.filter(bool))
+def test_every_offset_lies_in_the_line_that_starts_at_or_before_it(text: str) -> None:
+    starts = line_starts(text)
+    for offset in range(len(text)):
+        line = line_at(starts, offset)
+        assert starts[line - 1] <= offset
+        assert line == len(starts) or offset < starts[line]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", []),
+        ("\n", [""]),
+        ("a\r\nb\r\n", ["a", "b"]),
+        ("a\rb\rc\r", ["a", "b", "c"]),
+        ("a\r\nb\nc\rd", ["a", "b", "c\rd"]),
+        ("a\nb\r", ["a", "b\r"]),
+        ("a\u2028b\x85c\x0bd\x0ce", ["a\u2028b\x85c\x0bd\x0ce"]),
+    ],
+)
+def test_a_line_ends_where_the_design_says(text: str, lines: list[str]) -> None:
+    assert split_lines(text) == lines
+
+
+def test_shape_and_encodings_are_kept(tmp_path: Path) -> None:
+    with PackedWriter(tmp_path / "c", shape="mapping") as writer:
+        writer.add("a", "x", encoding="utf-8-sig")
+        writer.add("b", "y")
+        writer.add("c", "z", encoding="cp1252")
+    with PackedCorpus.open(tmp_path / "c") as corpus:
+        assert corpus.shape == "mapping"
+        assert [corpus.encoding(i) for i in range(3)] == ["utf-8-sig", None, "cp1252"]
+
+
+def test_the_fingerprint_follows_paths_and_contents_alone(tmp_path: Path) -> None:
+    def fingerprint(documents: dict[str, str], **options: str) -> str:
+        with PackedCorpus.open(write(tmp_path / "c", documents, **options)) as corpus:
+            return corpus.fingerprint
+
+    base = fingerprint({"a": "bc", "d": ""})
+    assert base == fingerprint({"a": "bc", "d": ""}, shape="mapping")
+    assert len({base, fingerprint({"ab": "c", "d": ""}), fingerprint({"d": "", "a": "bc"})}) == 3
+
+
+def test_a_path_given_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="Two documents have the path 'a'"):
+        write_twice(tmp_path / "c")
+    assert list(tmp_path.iterdir()) == []
+
+
+def write_twice(path: Path) -> None:
+    with PackedWriter(path) as writer:
+        writer.add("a", "1")
+        writer.add("a", "2")
+
+
+def test_nothing_stands_at_the_path_until_the_file_is_whole(tmp_path: Path) -> None:
+    writer = PackedWriter(tmp_path / "c")
+    writer.add("a", "x" * 3_000_000)
+    assert not (tmp_path / "c").exists()
+    writer.abort()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ValueError, match="closed"):
+        writer.add("b", "y")
+
+
+def test_a_writer_that_is_forgotten_leaves_nothing(tmp_path: Path) -> None:
+    writer = PackedWriter(tmp_path / "c")
+    writer.add("a", "x")
+    del writer
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PackedCorpusError, match="nowhere") as caught:
+        PackedWriter(tmp_path / "nowhere" / "c")
+    assert "TMPDIR" in str(caught.value.hint)
+
+
+@pytest.fixture
+def full_disk() -> Iterator[Path]:
+    """A folder where at most 1 MiB can be written, by a limit on the size of files."""
+    import signal
+    import tempfile
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with tempfile.TemporaryDirectory() as folder:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
+        try:
+            yield Path(folder)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_is_an_error_that_names_the_folder_and_leaves_nothing(full_disk: Path) -> None:
+    with pytest.raises(PackedCorpusError) as caught:
+        write(full_disk / "c", {"a": "x" * 3_000_000})
+    assert str(full_disk) in caught.value.message
+    assert "Free space" in str(caught.value.hint)
+    assert list(full_disk.iterdir()) == []
+
+
+def test_a_disk_that_fills_at_the_last_byte_leaves_nothing(full_disk: Path) -> None:
+    with pytest.raises(PackedCorpusError):
+        write(full_disk / "c", {"a": "x" * ((1 << 20) - 50)})
+    assert list(full_disk.iterdir()) == []
+
+
+def test_two_workers_share_the_pages_of_one_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "c", {"a": "x" * 100})
+    with PackedCorpus.open(path) as first, PackedCorpus.open(path) as second:
+        assert first.content(0) == second.content(0)
+        if sys.platform == "linux":
+            maps = Path("/proc/self/maps").read_text()
+            mapped = [line.split() for line in maps.splitlines() if line.endswith(str(path))]
+            assert [fields[1] for fields in mapped] == ["r--s", "r--s"]
+            assert len({fields[4] for fields in mapped}) == 1
+
+
+def test_a_descriptor_serves_as_well_as_a_path(tmp_path: Path) -> None:
+    descriptor = os.open(write(tmp_path / "c", {"a": "x"}), os.O_RDONLY)
+    corpus = PackedCorpus.from_fd(descriptor)
+    os.close(descriptor)
+    assert corpus.content(0) == "x"
+    corpus.close()
+
+
+def test_a_view_outlives_the_corpus_it_came_from(tmp_path: Path) -> None:
+    corpus = PackedCorpus.open(write(tmp_path / "c", {"a": "xyz"}))
+    view = corpus.content_bytes(0)
+    corpus.close()
+    corpus.close()
+    assert bytes(view) == b"xyz"
+    with pytest.raises(ValueError, match="closed"):
+        corpus.content(0)
+
+
+def test_numbers_out_of_range_are_index_errors(tmp_path: Path) -> None:
+    with PackedCorpus.open(write(tmp_path / "c", {"a": "x"})) as corpus:
+        for number in (-1, 1):
+            with pytest.raises(IndexError):
+                corpus.content(number)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda data: b"", "too short"),
+        (lambda data: b"#!/bin/sh\n" * 50, "does not start as one"),
+        (lambda data: data[:7] + b"\x09" + data[8:], "version 9"),
+        (lambda data: data[:-1], "end is missing"),
+        (lambda data: data[:-50], "end is missing"),
+        (lambda data: data[:60] + data[70:], "do not fit together"),
+    ],
+)
+def test_a_damaged_file_is_told_from_a_whole_one(tmp_path: Path, damage, reason) -> None:  # type: ignore[no-untyped-def]
+    path = write(tmp_path / "c", {"a": "x" * 200, "b": "y"})
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(PackedCorpusError, match=reason):
+        PackedCorpus.open(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PackedCorpusError, match="nothing here"):
+        PackedCorpus.open(tmp_path / "nothing here")
+
+
+@given(data=st.data())
+def test_no_flipped_byte_does_more_than_raise_the_error_of_this_boundary(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("packed") / "c"
+    whole = bytearray(write(path, {"a": "x\n", "b": "é", "c": ""}).read_bytes())
+    place = data.draw(st.integers(0, len(whole) - 1))
+    whole[place] = data.draw(st.integers(0, 255))
+    path.write_bytes(whole)
+    try:
+        with PackedCorpus.open(path) as corpus:
+            for number in range(min(len(corpus), 3)):
+                corpus.path(number), corpus.content(number), corpus.encoding(number)
+                corpus.line_count(number)
+            corpus.index_of("b")
+    except PackedCorpusError:
+        pass
+
+
+def test_opening_and_looking_up_cost_the_same_for_one_document_and_many(tmp_path: Path) -> None:
+    many = write(tmp_path / "many", {f"folder/{i:06}.py": "x" for i in range(20_000)})
+    with PackedCorpus.open(many) as corpus:
+        reads = 0
+        original = corpus._path_bytes
+
+        class Counting(PackedCorpus):
+            __slots__ = ()
+
+            def _path_bytes(self, number: int) -> memoryview:
+                nonlocal reads
+                reads += 1
+                return original(number)
+
+        with Counting.open(many) as counted:
+            assert reads == 0
+            assert counted.index_of("folder/012345.py") == 12345
+            assert reads <= 16
+
+
+def test_the_module_needs_nothing_but_the_standard_library() -> None:
+    root = Path(packed.__file__).parent.parent
+    code = (
+        "import sys, types; package = types.ModuleType('rlm_rag');"
+        f"package.__path__ = [{str(root / 'rlm_rag')!r}]; sys.modules['rlm_rag'] = package;"
+        "import rlm_rag.packed; print('hashlib' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False"]
