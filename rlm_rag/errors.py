@@ -6,7 +6,7 @@ where, and a `hint` that says what to do. Constructors only store. No error ever
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class RlmRagError(Exception):
@@ -172,3 +172,11 @@ class TraceError(RlmRagError):
     """A trace that cannot be found, read or written."""
 
     kind = "trace"
+
+
+class RunInterrupted(KeyboardInterrupt):  # noqa: N818 - a kind of KeyboardInterrupt
+    """Ctrl-C ended a run; `answer` is its partial `Answer`, the trace is closed."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__("the run was interrupted")
+        self.answer = answer

@@ -1,0 +1,78 @@
+"""The conversation with the root model: what it is told first, and after each turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rlm_rag.models.base import Message
+from rlm_rag.sandbox.session import BlockResult
+
+QUESTION_HEADING = "# Question"
+CORPUS_HEADING = "# Corpus"
+
+
+@dataclass(frozen=True, slots=True)
+class RanBlock:
+    """A block that ran, with what it gave back; `code` as the model wrote it."""
+
+    number: int
+    code: str
+    result: BlockResult
+
+
+class History:
+    """The messages of one run, roles alternating; `take_new` gives those since the last call."""
+
+    def __init__(self, *, system: str, question: str, figures: str, status: str) -> None:
+        first = f"{QUESTION_HEADING}\n{question}\n\n{CORPUS_HEADING}\n{figures}\n\n{status}"
+        self._messages = [Message("system", system), Message("user", first)]
+        self._taken = 0
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(self._messages)
+
+    def replied(self, text: str) -> None:
+        """Add the root model's reply; an empty one is shown as such, since servers refuse ''."""
+        self._messages.append(Message("assistant", text if text.strip() else "(empty reply)"))
+
+    def told(self, text: str) -> None:
+        self._messages.append(Message("user", text))
+
+    def take_new(self) -> list[Mapping[str, str]]:
+        """Return the messages added since the last call, for the trace."""
+        new = self._messages[self._taken :]
+        self._taken = len(self._messages)
+        return [{"role": message.role, "content": message.content} for message in new]
+
+
+def feedback(blocks: Sequence[RanBlock], notes: Sequence[str], status: str) -> str:
+    """Return what the root model is told after a turn: outputs, what did not run, what is left."""
+    parts = [_shown(block, many=len(blocks) > 1) for block in blocks]
+    parts.extend(f"Note: {note}" for note in notes)
+    parts.append(status)
+    return "\n\n".join(parts)
+
+
+def _shown(block: RanBlock, *, many: bool) -> str:
+    result = block.result
+    title = f"Output of block {block.number}:" if many else "Output:"
+    parts = [title]
+    if result.stdout:
+        parts.append(result.stdout.rstrip("\n"))
+    if result.stderr:
+        parts.append("stderr:\n" + result.stderr.rstrip("\n"))
+    if result.value is not None:
+        parts.append("=> " + result.value)
+    if result.error is not None:
+        parts.append(result.error.traceback or f"{result.error.type}: {result.error.message}")
+    if len(parts) == 1:
+        parts.append("(the block ran and printed nothing)")
+    if result.restarted:
+        lost = ", ".join(result.lost) or "none were set"
+        parts.append(f"The REPL was restarted; these variables are gone: {lost}.")
+    if result.overwritten:
+        names = ", ".join(result.overwritten)
+        parts.append(f"You overwrote {names}; restored. Use other names for your variables.")
+    return "\n".join(parts)

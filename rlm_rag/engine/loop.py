@@ -1,0 +1,272 @@
+"""The loop: prompt the root model, run its blocks, show it what came out, until it answers.
+
+A limit is not an error: the run then ends with the best answer that can be made of what there
+is, by one last root call that was reserved from the start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rlm_rag.engine.answer import StopReason
+from rlm_rag.engine.budget import Budget, LimitReached
+from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.history import History, RanBlock, feedback
+from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.reply import Block, ParsedReply, parse_reply
+from rlm_rag.errors import ModelError, SandboxError
+from rlm_rag.models.base import Completion
+from rlm_rag.sandbox.session import BlockResult, Session
+from rlm_rag.trace import events
+from rlm_rag.trace.recorder import Recorder
+
+LAST_LOOK_SECONDS = 2.0
+EXCERPT_CHARS = 2000
+
+NO_BLOCK = (
+    "Your reply held nothing to run and no answer. Write Python in a ```repl fence, "
+    'or finish with answer["content"] = "..." and answer["ready"] = True in one.'
+)
+CUT = "Your reply was cut off by the output limit; write shorter replies."
+EMPTY_ANSWER = 'answer["ready"] was set while answer["content"] is empty; nothing was accepted.'
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended: its text, why it stopped, and what a limit or failure said."""
+
+    text: str
+    stop_reason: StopReason
+    detail: str | None = None
+
+
+class Loop:
+    """Drives one RLM from its question to an ending; used once."""
+
+    def __init__(
+        self,
+        *,
+        run_id: str,
+        history: History,
+        session: Session,
+        calls: ModelCalls,
+        root: PricedModel,
+        budget: Budget,
+        limits: Limits,
+        recorder: Recorder,
+    ) -> None:
+        self._run_id = run_id
+        self._history = history
+        self._session = session
+        self._calls = calls
+        self._root = root
+        self._budget = budget
+        self._limits = limits
+        self._recorder = recorder
+        self._block = 0
+        self._errors = 0
+        self._candidate = ""
+        self._last_output = ""
+        self._variables: tuple[tuple[str, str, str], ...] = ()
+        self.iterations = 0
+
+    async def run(self) -> Ending:
+        """Run turns until an answer or a limit.
+
+        Raises:
+            ModelError: the very first root call failed, so that there is nothing to return.
+        """
+        try:
+            async with asyncio.timeout(self._budget.turn_seconds_left()) as deadline:
+                return await self._turns()
+        except LimitReached as reached:
+            return await self._end_by(reached)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            detail = f"the limit of {self._limits.seconds:g} seconds was reached"
+            return await self._end_by(LimitReached("timeout", detail))
+
+    def interrupted(self) -> Ending:
+        """Return what there is, without another call; for a run that was cancelled."""
+        return Ending(self._fallback("the run was interrupted"), "interrupted", "interrupted")
+
+    async def _turns(self) -> Ending:
+        for turn in range(1, self._limits.iterations + 1):
+            self.iterations = turn
+            try:
+                reply = await self._ask_root(turn)
+            except ModelError as error:
+                if turn == 1:
+                    raise
+                return self._broken(f"the root model failed: {error.message}")
+            try:
+                ending = await self._act(turn, reply)
+            except SandboxError as error:
+                return await self._end_by(LimitReached("errors", error.message))
+            if ending is not None:
+                return ending
+            if self._errors >= self._limits.errors:
+                detail = f"{self._errors} turns in a row failed"
+                raise LimitReached("errors", detail)
+        detail = f"the limit of {self._limits.iterations} turns was reached"
+        raise LimitReached("iterations", detail)
+
+    async def _ask_root(self, turn: int) -> Completion:
+        new = self._history.take_new()
+        self._recorder.record(events.TurnStarted(run=self._run_id, turn=turn, messages=new))
+        completion = await self._calls.complete(self._root, self._history.messages, role="root")
+        self._history.replied(completion.text)
+        return completion
+
+    async def _act(self, turn: int, reply: Completion) -> Ending | None:
+        parsed = parse_reply(reply.text)
+        notes = list(parsed.notes)
+        if reply.finish_reason == "length":
+            notes.append(CUT)
+        if not parsed.blocks and parsed.final is not None:
+            if parsed.final.strip():
+                return Ending(parsed.final, "answered")
+            notes.append("FINAL was empty; nothing was accepted.")
+        ran, ending = await self._run_blocks(turn, _blocks(parsed), notes)
+        if ending is not None:
+            return ending
+        if not ran:
+            notes.append(NO_BLOCK)
+        failed = not ran or any(block.result.error is not None for block in ran)
+        self._errors = self._errors + 1 if failed else 0
+        self._history.told(feedback(ran, notes, self._status(turn + 1)))
+        return None
+
+    async def _run_blocks(
+        self, turn: int, blocks: Sequence[Block], notes: list[str]
+    ) -> tuple[list[RanBlock], Ending | None]:
+        ran: list[RanBlock] = []
+        for position, block in enumerate(blocks):
+            result = await self._run_block(turn, block.code)
+            ran.append(RanBlock(self._block, block.code, result))
+            ready = result.answer is not None and result.answer.ready
+            if ready and result.error is None:
+                if self._candidate.strip():
+                    return ran, Ending(self._candidate, "answered")
+                notes.append(EMPTY_ANSWER)
+            if result.error is not None:
+                if ready:
+                    notes.append("The block raised, so its answer was not accepted.")
+                skipped = len(blocks) - position - 1
+                if skipped:
+                    notes.append(f"{skipped} later block(s) were not run: this one failed.")
+                break
+        return ran, None
+
+    async def _run_block(self, turn: int, code: str) -> BlockResult:
+        self._block += 1
+        run, block = self._run_id, self._block
+        self._recorder.record(events.BlockStarted(run=run, turn=turn, block=block, code=code))
+        result = await self._session.run(
+            code,
+            block=block,
+            timeout_seconds=self._limits.cell_seconds,
+            output_chars=self._limits.output_chars,
+        )
+        self._variables = result.variables
+        if result.answer is not None and result.answer.content.strip():
+            self._candidate = result.answer.content
+        self._last_output = result.stdout or self._last_output
+        self._recorder.record(
+            events.BlockOutput(
+                run=run,
+                block=block,
+                stdout=result.stdout,
+                stderr=result.stderr,
+                value=result.value,
+                error=result.error.traceback if result.error else None,
+                seconds=round(result.seconds, 6),
+                waited_seconds=round(result.waited_seconds, 6),
+                restarted=result.restarted,
+            )
+        )
+        return result
+
+    async def _end_by(self, reached: LimitReached) -> Ending:
+        """End with one last root call, or, where that fails, with what there is."""
+        detail = reached.detail
+        self._recorder.record(
+            events.LimitReached(run=self._run_id, name=reached.name, detail=detail)
+        )
+        stop_reason: StopReason = reached.name
+        self._history.told(await self._last_request(detail))
+        new = self._history.take_new()
+        turn = self.iterations + 1
+        self._recorder.record(events.TurnStarted(run=self._run_id, turn=turn, messages=new))
+        try:
+            completion = await self._calls.complete(
+                self._root, self._history.messages, role="root", final=True
+            )
+        except (ModelError, LimitReached):
+            return Ending(self._fallback(detail), stop_reason, detail)
+        parsed = parse_reply(completion.text)
+        text = parsed.final or (self._candidate if parsed.blocks else completion.text)
+        return Ending(text if text.strip() else self._fallback(detail), stop_reason, detail)
+
+    async def _last_request(self, detail: str) -> str:
+        parts = [f"The run ends here: {detail}. No more code will run."]
+        if self._candidate:
+            parts.append(f"Your answer so far:\n{self._candidate}")
+        kept = await self._kept_answers()
+        if kept:
+            parts.append(f"`answers`: {kept}")
+        if self._variables:
+            names = ", ".join(f"{name} ({kind})" for name, kind, _ in self._variables[:50])
+            parts.append(f"Your variables: {names}")
+        parts.append(
+            "Reply now with the best answer you can give from what you have seen, as plain text "
+            "with its citations, and say what is missing."
+        )
+        return "\n\n".join(parts)
+
+    async def _kept_answers(self) -> str:
+        try:
+            result = await self._session.run(
+                "answers or None",
+                block=self._block + 1,
+                timeout_seconds=LAST_LOOK_SECONDS,
+                output_chars=EXCERPT_CHARS * 2,
+            )
+        except SandboxError:
+            return ""
+        return result.value or ""
+
+    def _broken(self, detail: str) -> Ending:
+        self._recorder.record(
+            events.LimitReached(run=self._run_id, name="errors", detail=detail)
+        )
+        return Ending(self._fallback(detail), "errors", detail)
+
+    def _fallback(self, detail: str) -> str:
+        if self._candidate:
+            return self._candidate
+        text = f"No answer was reached: {detail}."
+        if self._last_output.strip():
+            text += f"\n\nThe last output was:\n{self._last_output.strip()[-EXCERPT_CHARS:]}"
+        return text
+
+    def _status(self, turn: int) -> str:
+        return status_line(turn, self._limits, self._budget)
+
+
+def status_line(turn: int, limits: Limits, budget: Budget) -> str:
+    """Return the turn and what is left of the limits, as the root model sees it."""
+    left = budget.left()
+    rest = f" Left: {left}." if left else ""
+    if turn >= limits.iterations:
+        return f"This is turn {turn} of {limits.iterations}, the last: answer in it.{rest}"
+    return f"This is turn {turn} of {limits.iterations}.{rest}"
+
+
+def _blocks(parsed: ParsedReply) -> Sequence[Block]:
+    if parsed.blocks or parsed.final_var is None:
+        return parsed.blocks
+    return (Block(code=f"FINAL_VAR({parsed.final_var!r})", tag="repl", line=1),)

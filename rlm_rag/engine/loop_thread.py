@@ -1,0 +1,96 @@
+"""The one daemon thread whose event loop serves every synchronous caller.
+
+Worker processes must be spawned from a thread that outlives them, since the parent-death signal
+follows the thread; notebooks and threads can call in while a loop of their own is running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+STOP_SECONDS = 5.0
+
+
+class LoopThread:
+    """An event loop in a daemon thread, started at the first use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start `coroutine` on the loop and return its future; callable from any thread."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._running())
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run `coroutine` to its end; an interrupted caller cancels it before it raises."""
+        future = self.submit(coroutine)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def call_soon(self, callback: Any, *args: Any) -> None:
+        self._running().call_soon_threadsafe(callback, *args)
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._thread is None or not self._thread.is_alive():
+                loop = asyncio.new_event_loop()
+                thread = threading.Thread(
+                    target=self._serve, args=(loop,), name="rlm-rag-loop", daemon=True
+                )
+                thread.start()
+                atexit.register(self.stop)
+                self._loop, self._thread = loop, thread
+            return self._loop
+
+    @staticmethod
+    def _serve(loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+        finally:
+            pending = asyncio.all_tasks(loop)
+            for task in pending:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    def stop(self) -> None:
+        """Cancel what runs, close the loop and end the thread; idempotent."""
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+        if loop is None or thread is None:
+            return
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(STOP_SECONDS)
+
+
+_THREAD = LoopThread()
+
+
+def _forget_after_fork() -> None:
+    global _THREAD
+    _THREAD = LoopThread()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
+
+
+def loop_thread() -> LoopThread:
+    """Return the process's loop thread; a forked child gets one of its own."""
+    return _THREAD
