@@ -1,0 +1,209 @@
+"""The corpus: an immutable sequence of documents over one packed file, with what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn, TypeVar, overload
+
+from rlm_rag.errors import PackedCorpusError
+from rlm_rag.packed import PackedCorpus, PackedWriter, split_lines
+from rlm_rag.scratch import ScratchFolder
+
+Default = TypeVar("Default")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text of a corpus, line ends as they were.
+
+    `path` is relative to its source, with `/`. `size_bytes` counts its UTF-8. `encoding` is
+    what its bytes were decoded from, None where it came as text.
+    """
+
+    path: str
+    content: str
+    line_count: int
+    size_bytes: int
+    encoding: str | None = None
+
+    def lines(self) -> list[str]:
+        """Return the lines without their terminators; line `n` is item `n - 1`."""
+        return split_lines(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file, or a folder with all beneath it, that a source holds and the corpus does not."""
+
+    path: str
+    reason: str
+
+
+class Corpus(Sequence[Document]):
+    """Documents in the order of their source, decoded each time one is asked for.
+
+    `corpus[3]`, `corpus[1:4]` (a list) and `corpus["src/a.py"]` (KeyError where there is none)
+    all work. The packed file lies in a private temporary folder that goes with the corpus.
+    """
+
+    __slots__ = ("__weakref__", "_packed", "_packed_path", "_scratch", "_skipped", "_warnings")
+
+    def __init__(
+        self,
+        packed_path: Path,
+        *,
+        scratch: ScratchFolder | None = None,
+        skipped: Iterable[Skipped] = (),
+        warnings: Iterable[str] = (),
+    ) -> None:
+        self._packed = PackedCorpus.open(packed_path)
+        self._packed_path = packed_path
+        self._scratch = scratch
+        self._skipped = tuple(skipped)
+        self._warnings = tuple(warnings)
+
+    @classmethod
+    def from_documents(
+        cls,
+        documents: Iterable[tuple[str, str] | tuple[str, str, str | None]],
+        *,
+        shape: str = "documents",
+        skipped: Iterable[Skipped] = (),
+        warnings: Iterable[str] = (),
+    ) -> Corpus:
+        """Pack `(path, content)` or `(path, content, encoding)` as they come, one at a time.
+
+        `shape` is one of `packed.SHAPES`. `skipped` and `warnings` are read after the last
+        document, so that they may grow while the documents are made.
+
+        Raises:
+            SourceError: two documents have the same path.
+            PackedCorpusError: the temporary folder cannot be written, or is full.
+        """
+        try:
+            scratch = ScratchFolder()
+        except OSError as error:
+            raise PackedCorpusError(
+                f"Cannot make a temporary folder: {error.strerror or error}.",
+                hint="Set TMPDIR to a folder that can be written.",
+            ) from error
+        try:
+            packed_path = scratch.path / "corpus.packed"
+            with PackedWriter(packed_path, shape=shape) as writer:
+                for path, content, *encoding in documents:
+                    writer.add(path, content, encoding=encoding[0] if encoding else None)
+            return cls(packed_path, scratch=scratch, skipped=skipped, warnings=warnings)
+        except BaseException:
+            scratch.close()
+            raise
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What the source holds and the corpus does not, each with its reason."""
+        return self._skipped
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was loaded in part, or by a guess; each names its path."""
+        return self._warnings
+
+    @property
+    def packed_path(self) -> Path:
+        """The packed file, for processes that map it themselves."""
+        return self._packed_path
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256, in hex, of all paths and contents in their order."""
+        return self._packed.fingerprint
+
+    @property
+    def shape(self) -> str:
+        """What the caller gave: one of `packed.SHAPES`."""
+        return self._packed.shape
+
+    @property
+    def total_bytes(self) -> int:
+        """UTF-8 bytes of all contents."""
+        return self._packed.total_bytes
+
+    @property
+    def line_count(self) -> int:
+        """Lines of all documents."""
+        return self._packed.total_lines
+
+    def paths(self) -> Iterator[str]:
+        """Yield every path, in the documents' order, without decoding a content."""
+        return self._packed.paths()
+
+    @overload
+    def get(self, path: str) -> Document | None: ...
+    @overload
+    def get(self, path: str, default: Default) -> Document | Default: ...
+    def get(self, path: str, default: Default | None = None) -> Document | Default | None:
+        """Return the document of exactly that path, or `default`."""
+        number = self._packed.index_of(path)
+        return default if number is None else self._document(number)
+
+    def close(self) -> None:
+        """Unmap and remove the packed file; idempotent. Documents handed out stay whole."""
+        self._packed.close()
+        if self._scratch is not None:
+            self._scratch.close()
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    @overload
+    def __getitem__(self, key: int) -> Document: ...
+    @overload
+    def __getitem__(self, key: str) -> Document: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[Document]: ...
+    def __getitem__(self, key: int | str | slice) -> Document | list[Document]:
+        if isinstance(key, str):
+            document = self.get(key)
+            if document is None:
+                raise KeyError(key)
+            return document
+        if isinstance(key, slice):
+            return [self._document(number) for number in range(*key.indices(len(self)))]
+        return self._document(range(len(self))[key])
+
+    def __contains__(self, item: object) -> bool:
+        if isinstance(item, str):
+            return self._packed.index_of(item) is not None
+        return isinstance(item, Document) and self.get(item.path) == item
+
+    def __enter__(self) -> Corpus:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "A Corpus cannot be pickled: it maps a file of this process. "
+            "Send its packed_path, or the source to load again."
+        )
+
+    def __repr__(self) -> str:
+        return f"<Corpus of {len(self)} documents, {self.total_bytes} bytes>"
+
+    def _document(self, number: int) -> Document:
+        packed = self._packed
+        return Document(
+            path=packed.path(number),
+            content=packed.content(number),
+            line_count=packed.line_count(number),
+            size_bytes=len(packed.content_bytes(number)),
+            encoding=packed.encoding(number),
+        )

@@ -1,0 +1,100 @@
+"""Private folders for temporary files, removed with their owner, whatever way it ended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
+
+_PREFIX = "rlm-rag-scratch-"
+_LOCK_NAME = "lock"
+
+
+class ScratchFolder:
+    """A folder of mode 0700 under the temporary folder, gone at `close`, at exit or when forgotten.
+
+    A process that was killed cannot remove its own: a locked file inside tells the living from
+    the dead, and whoever makes the next folder removes what the dead left.
+
+    Raises:
+        OSError: the temporary folder cannot be written.
+    """
+
+    __slots__ = ("__weakref__", "_finalizer", "path")
+
+    def __init__(self) -> None:
+        remove_stale()
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        lock = None
+        try:
+            lock = _lock(self.path)
+        finally:
+            self._finalizer = weakref.finalize(self, _remove, self.path, lock, os.getpid())
+
+    def close(self) -> None:
+        """Remove the folder and all in it; idempotent."""
+        self._finalizer()
+
+
+def remove_stale() -> None:
+    """Remove the folders that dead processes of this user left behind."""
+    if fcntl is None:
+        return
+    for folder in _own_folders(Path(tempfile.gettempdir())):
+        # Another process may be removing the same folder now.
+        with suppress(OSError), _abandoned(folder / _LOCK_NAME) as abandoned:
+            if abandoned:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _own_folders(parent: Path) -> Iterator[Path]:
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
+                with suppress(FileNotFoundError):
+                    if entry.stat(follow_symlinks=False).st_uid == os.getuid():
+                        yield Path(entry.path)
+
+
+@contextmanager
+def _abandoned(lock: Path) -> Iterator[bool]:
+    """Hold the lock while the caller removes its folder; a folder with no lock is being made."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
+
+
+def _lock(folder: Path) -> int | None:
+    if fcntl is None:
+        return None
+    # Locked before it has its name, so that no other process finds it unlocked.
+    unnamed = folder / f"{_LOCK_NAME}.new"
+    descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    unnamed.rename(folder / _LOCK_NAME)
+    return descriptor
+
+
+def _remove(folder: Path, lock: int | None, owner: int) -> None:
+    # A forked child inherits the object, but not the folder.
+    if os.getpid() != owner:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)

@@ -1,0 +1,88 @@
+"""Temporary folders go with their owner, whatever way it ended."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.scratch import ScratchFolder
+
+HOLD = (
+    "from rlm_rag.scratch import ScratchFolder; import sys, time;"
+    "folder = ScratchFolder(); (folder.path / 'file').write_text('x');"
+    "print(folder.path, flush=True);"
+)
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+def start(code: str) -> tuple[subprocess.Popen[str], Path]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD + code], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_a_folder_goes_at_exit() -> None:
+    process, folder = start("pass")
+    with process:
+        assert process.wait() == 0
+    assert not folder.exists()
+
+
+def test_a_folder_goes_when_its_owner_raises() -> None:
+    process, folder = start("sys.stderr = None; raise SystemExit(3)")
+    with process:
+        assert process.wait() == 3
+    assert not folder.exists()
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_and_the_living_are_spared() -> None:
+    dead, left = start("time.sleep(60)")
+    alive, held = start("time.sleep(60)")
+    with dead, alive:
+        dead.send_signal(signal.SIGKILL)
+        dead.wait()
+        assert left.exists()
+        ScratchFolder().close()
+        assert not left.exists()
+        assert (held / "file").exists()
+        alive.kill()
+
+
+def test_a_stranger_of_the_same_name_is_left_alone(own_temporary_folder: Path) -> None:
+    stranger = own_temporary_folder / "rlm-rag-scratch-mine"
+    stranger.mkdir()
+    (own_temporary_folder / "rlm-rag-scratch-link").symlink_to(stranger)
+    ScratchFolder().close()
+    assert len(list(own_temporary_folder.iterdir())) == 2
+
+
+def close(folder: ScratchFolder) -> None:
+    folder.close()
+    os._exit(0)
+
+
+def test_a_forked_child_does_not_remove_its_parents_folder() -> None:
+    folder = ScratchFolder()
+    child = multiprocessing.get_context("fork").Process(target=close, args=(folder,))
+    child.start()
+    child.join()
+    child.close()
+    assert folder.path.exists()
+    folder.close()
+    folder.close()
+    assert not folder.path.exists()
