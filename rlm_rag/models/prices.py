@@ -1,0 +1,227 @@
+"""What a model costs and how much it takes in, from litellm's table, without importing litellm."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from rlm_rag.errors import UsageError
+from rlm_rag.models.providers import HOSTS, OPENAI_COMPATIBLE, is_loopback
+
+_TABLE_NAME = "model_prices_and_context_window_backup.json"
+_TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
+_LANGUAGE_MODES = frozenset({"chat", "completion", "responses"})
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTier:
+    """The price of a request whose prompt has more than `above_input_tokens` tokens."""
+
+    above_input_tokens: int
+    input_usd: float
+    output_usd: float
+    cached_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars a token. `cached_usd` is for prompt tokens that the provider had cached.
+
+    `tiers` replace the base figures for long prompts, in rising order.
+    """
+
+    input_usd: float
+    output_usd: float
+    cached_usd: float
+    tiers: tuple[PriceTier, ...] = ()
+
+    def usd(self, *, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
+        """The cost of one request; `input_tokens` include the cached ones."""
+        rates: Price | PriceTier = self
+        for tier in self.tiers:
+            if input_tokens > tier.above_input_tokens:
+                rates = tier
+        cached = min(cached_tokens, input_tokens)
+        return (
+            (input_tokens - cached) * rates.input_usd
+            + cached * rates.cached_usd
+            + output_tokens * rates.output_usd
+        )
+
+
+FREE = Price(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What is known of a model before it is called; None where it is not known."""
+
+    price: Price | None = None
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+
+
+def parse_price(text: str) -> Price:
+    """A price given by hand: `INPUT/OUTPUT` or `INPUT/CACHED/OUTPUT`, dollars per million tokens.
+
+    Raises:
+        UsageError: not two or three numbers that are zero or more.
+    """
+    try:
+        figures = [float(part) / 1e6 for part in text.split("/")]
+    except ValueError:
+        figures = []
+    if len(figures) not in (2, 3) or not all(math.isfinite(f) and f >= 0 for f in figures):
+        raise UsageError(
+            f"the price {text!r} is not INPUT/OUTPUT in dollars per million tokens",
+            hint="for example --price 0.25/2, or 0.25/0.025/2 with the cached prompt's price",
+        )
+    return Price(input_usd=figures[0], output_usd=figures[-1], cached_usd=figures[-2])
+
+
+def facts_of(model: str, *, api_base: str | None = None, price: Price | None = None) -> ModelFacts:
+    """Price, window and output cap of a model by its name, as the user spelled it.
+
+    `price` overrides the table. Servers on this machine, `offline` and `scripted:` cost
+    nothing; a server elsewhere has a known price only where its host is a known provider's.
+    Reads a 3.4 MB table once (about 40 ms); needs no network.
+    """
+    if model == "offline" or model.startswith("scripted:"):
+        return ModelFacts(price=price or FREE)
+    if api_base is not None and is_loopback(api_base):
+        return ModelFacts(price=price or FREE)
+    entry = _entry(model, api_base)
+    return ModelFacts(
+        price=price or _price(entry),
+        context_window=_count(entry.get("max_input_tokens")) or _count(entry.get("max_tokens")),
+        max_output_tokens=_count(entry.get("max_output_tokens")),
+    )
+
+
+def price_of(model: str, *, api_base: str | None = None) -> Price | None:
+    """The model's price, or None where it is not known."""
+    return facts_of(model, api_base=api_base).price
+
+
+def context_window(model: str, *, api_base: str | None = None) -> int | None:
+    """The longest prompt that the model takes, in tokens, or None where it is not known."""
+    return facts_of(model, api_base=api_base).context_window
+
+
+def max_output_tokens(model: str, *, api_base: str | None = None) -> int | None:
+    """The longest reply that the model gives, in tokens, or None where it is not known."""
+    return facts_of(model, api_base=api_base).max_output_tokens
+
+
+def known_provider(prefix: str) -> bool:
+    """Whether the table has models of a provider of that name."""
+    return prefix in _providers()
+
+
+def provider_of(model: str) -> str | None:
+    """The provider of a language model that the table knows by its bare name."""
+    entry = _table().get(_bare(model))
+    if not isinstance(entry, dict) or entry.get("mode") not in _LANGUAGE_MODES:
+        return None
+    return str(entry.get("litellm_provider", "")).partition("-")[0]
+
+
+def known_names() -> list[str]:
+    """Every language model of the table, spelled with its provider."""
+    return [
+        name if "/" in name else f"{provider_of(name)}/{name}"
+        for name, entry in _table().items()
+        if entry.get("mode") in _LANGUAGE_MODES and entry.get("litellm_provider")
+    ]
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, Any]]:
+    # find_spec finds a top-level package without running it: litellm's import takes seconds.
+    spec = find_spec("litellm")
+    if spec is None or spec.origin is None:
+        return {}
+    try:
+        table = json.loads(Path(spec.origin).with_name(_TABLE_NAME).read_bytes())
+    except (OSError, ValueError):
+        # Without the table no price is known, and callers say so where they need one.
+        return {}
+    return {name: entry for name, entry in table.items() if isinstance(entry, dict)}
+
+
+@cache
+def _providers() -> frozenset[str]:
+    return frozenset(
+        str(entry.get("litellm_provider", "")).partition("-")[0] for entry in _table().values()
+    )
+
+
+def _bare(model: str) -> str:
+    # A fine-tuned model costs what the table has for its base: ft:gpt-4o-mini-2024-07-18:org::id.
+    return ":".join(model.split(":")[:2]) if model.startswith("ft:") else model
+
+
+def _entry(model: str, api_base: str | None) -> Mapping[str, Any]:
+    prefix, slash, rest = model.partition("/")
+    if api_base is not None:
+        from urllib.parse import urlsplit
+
+        provider = HOSTS.get(urlsplit(api_base).hostname or "")
+        if provider is None:
+            return {}
+        name = rest if slash and prefix in OPENAI_COMPATIBLE else model
+        return _entry(f"{provider}/{name}", None)
+    table = _table()
+    if model in table or not slash:
+        return table.get(_bare(model), {})
+    entry = table.get(_bare(rest), {})
+    provider = str(entry.get("litellm_provider", ""))
+    return entry if provider.startswith(prefix) else {}
+
+
+def _price(entry: Mapping[str, Any]) -> Price | None:
+    input_usd, output_usd = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    if not _is_amount(input_usd) or not _is_amount(output_usd):
+        return None
+    cached_usd = entry.get("cache_read_input_token_cost")
+    return Price(
+        input_usd=float(input_usd),
+        output_usd=float(output_usd),
+        cached_usd=float(cached_usd) if _is_amount(cached_usd) else float(input_usd),
+        tiers=_tiers(entry, float(output_usd)),
+    )
+
+
+def _tiers(entry: Mapping[str, Any], output_usd: float) -> tuple[PriceTier, ...]:
+    tiers: list[PriceTier] = []
+    for key, input_usd in entry.items():
+        match = _TIER.fullmatch(key)
+        if match is None or not _is_amount(input_usd):
+            continue
+        above = f"above_{match[1]}k_tokens"
+        output = entry.get(f"output_cost_per_token_{above}")
+        cached = entry.get(f"cache_read_input_token_cost_{above}")
+        tiers.append(
+            PriceTier(
+                above_input_tokens=int(match[1]) * 1000,
+                input_usd=float(input_usd),
+                output_usd=float(output) if _is_amount(output) else output_usd,
+                cached_usd=float(cached) if _is_amount(cached) else float(input_usd),
+            )
+        )
+    return tuple(sorted(tiers, key=lambda tier: tier.above_input_tokens))
+
+
+def _is_amount(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _count(value: object) -> int | None:
+    return int(value) if _is_amount(value) and value > 0 else None

@@ -1,0 +1,70 @@
+"""Takes keys out of what a provider says, before it reaches an error, a log or a screen."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+
+REDACTED = "[redacted]"
+MAX_PROVIDER_MESSAGE_CHARS = 500
+_MAX_SCANNED_CHARS = 20_000
+_LONGEST_KEY_CHARS = 500
+_SHORTEST_SECRET_CHARS = 8
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:API_?KEYS?|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(?:_|$)", re.I
+)
+_KEY_SHAPES = (
+    re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/*=-]{6,}"),
+    re.compile(
+        r"(?i)((?:api[-_ ]?key|x-api-key|x-goog-api-key|access[-_]?token|secret|password|token|key)"
+        r"[\"']?\s*[=:]\s*[\"']?)[\w.~+/*%-]{8,}"
+    ),
+    re.compile(
+        r"\b()(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|github_pat|glpat|r8|pplx|nvapi|tgp|csk|fw)"
+        r"[-_][\w*.-]{6,}"
+    ),
+    re.compile(r"\b()(?:AIza|AKIA|ASIA|ya29\.)[\w*.-]{8,}"),
+    re.compile(r"(://)[^/\s:@]+:[^/\s@]+(?=@)"),
+)
+_PREFIXED = {0: r"\1 ", 1: r"\1", 2: r"\1", 3: r"\1", 4: r"\1"}
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def environment_secrets(environ: Mapping[str, str] | None = None) -> frozenset[str]:
+    """The values (8 characters or longer) of variables whose names say that they are keys."""
+    variables = os.environ if environ is None else environ
+    return frozenset(
+        value.strip()
+        for name, value in variables.items()
+        if _SECRET_NAME.search(name) and len(value.strip()) >= _SHORTEST_SECRET_CHARS
+    )
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """`text` with every known secret, and whatever has a key's shape, replaced by a mark."""
+    for secret in sorted(set(secrets), key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET_CHARS:
+            text = text.replace(secret, REDACTED)
+    for number, shape in enumerate(_KEY_SHAPES):
+        text = shape.sub(_PREFIXED[number] + REDACTED, text)
+    return text
+
+
+def provider_text(text: str, secrets: Iterable[str] = ()) -> str:
+    """What a provider said, fit to be shown: no keys, no control characters, one short line.
+
+    At most `MAX_PROVIDER_MESSAGE_CHARS` characters. Secrets of the environment are taken out
+    besides those given.
+    """
+    known = environment_secrets() | set(secrets)
+    if len(text) > _MAX_SCANNED_CHARS:
+        # A key that the cut went through would no longer be recognised: drop what may hold it.
+        scanned = redact(text[:_MAX_SCANNED_CHARS], known)[:-_LONGEST_KEY_CHARS]
+    else:
+        scanned = redact(text, known)
+    line = " ".join(_CONTROLS.sub(" ", scanned).split())
+    if len(line) > MAX_PROVIDER_MESSAGE_CHARS:
+        return line[: MAX_PROVIDER_MESSAGE_CHARS - 1] + "…"
+    return line
