@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn, TypeVar, overload
+from typing import NoReturn, Self, TypeVar, overload
 
 from rlm_rag.errors import PackedCorpusError
 from rlm_rag.packed import PackedCorpus, PackedWriter, split_lines
@@ -100,6 +100,19 @@ class Corpus(Sequence[Document]):
             scratch.close()
             raise
 
+    @classmethod
+    def adopt(cls, corpus: Corpus) -> Self:
+        """Return a corpus of this class over the same file, which it now owns."""
+        adopted = cls(
+            corpus._packed_path,
+            scratch=corpus._scratch,
+            skipped=corpus._skipped,
+            warnings=corpus._warnings,
+        )
+        corpus._scratch = None
+        corpus._packed.close()
+        return adopted
+
     @property
     def skipped(self) -> tuple[Skipped, ...]:
         """What the source holds and the corpus does not, each with its reason."""
@@ -138,6 +151,10 @@ class Corpus(Sequence[Document]):
     def paths(self) -> Iterator[str]:
         """Yield every path, in the documents' order, without decoding a content."""
         return self._packed.paths()
+
+    def line_counts(self) -> Iterator[int]:
+        """Yield every document's number of lines, in the documents' order."""
+        return (self._packed.line_count(number) for number in range(len(self._packed)))
 
     @overload
     def get(self, path: str) -> Document | None: ...

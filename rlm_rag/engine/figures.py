@@ -14,13 +14,11 @@ SHOWN_SUFFIXES = 8
 
 def describe(corpus: Corpus) -> str:
     """Return files, lines, tokens, file types, sizes and a tree, within about 2,500 characters."""
-    packed = corpus.packed
-    count = len(packed)
-    lines = [packed.line_count(index) for index in range(count)]
-    paths = [packed.path(index) for index in range(count)]
+    lines = list(corpus.line_counts())
+    paths = list(corpus.paths())
     out = [
-        f"{count:,} documents, {sum(lines):,} lines, {packed.total_bytes:,} bytes "
-        f"(about {packed.total_bytes // CHARS_A_TOKEN:,} tokens)",
+        f"{len(corpus):,} documents, {sum(lines):,} lines, {corpus.total_bytes:,} bytes "
+        f"(about {corpus.total_bytes // CHARS_A_TOKEN:,} tokens)",
         f"lines a document: min {min(lines, default=0):,}, "
         f"median {int(median(lines)) if lines else 0:,}, max {max(lines, default=0):,}",
         "types: " + _types(paths),
