@@ -1,0 +1,184 @@
+"""`rlm-rag ask`: a question in, a cited answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from rlm_rag.cli import streams
+from rlm_rag.cli.display import Display, choose_display
+from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
+from rlm_rag.cli.options import Loading, json_option, opened, source_options, split_last
+from rlm_rag.engine.limits import Limits
+from rlm_rag.errors import UsageError
+from rlm_rag.settings import SANDBOXES, STRATEGIES, Settings, Value, read_settings
+
+if TYPE_CHECKING:
+    from rlm_rag.engine.answer import Answer
+
+    from rlm_rag.api import RLM
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+LIMIT_DEFAULTS = {item.name: item.default for item in fields(Limits)}
+EXAMPLE = 'rlm-rag ask ./repo "Where is retry backoff computed?"'
+READY_STRATEGIES = ("auto", "rlm")
+
+# Parsed by rlm_rag.settings like a variable or a file's value, hence plain text here.
+_SETTINGS_OPTIONS = (
+    click.option("--model", metavar="NAME", help="The root model, as litellm spells it."),
+    click.option("--sub-model", metavar="NAME", help="The model of sub-calls; the same if unset."),
+    click.option("--api-base", metavar="URL", help="An OpenAI-compatible server."),
+    click.option("--sandbox", metavar="|".join(SANDBOXES), help="What confines the code."),
+    click.option("--strategy", metavar="|".join(STRATEGIES), help="How the answer is sought."),
+    click.option("--max-iterations", metavar="N", help="Turns of the root model."),
+    click.option("--max-depth", metavar="N", help="Levels of child models."),
+    click.option("--max-calls", metavar="N", help="Requests to providers."),
+    click.option("--max-tokens", metavar="N", help="Tokens, in and out."),
+    click.option("--max-usd", metavar="USD", help="Money."),
+    click.option("--max-seconds", metavar="S", help="Time."),
+    click.option("--cell-seconds", metavar="S", help="Time of one block of code."),
+    click.option("--max-errors", metavar="N", help="Failed turns in a row."),
+    click.option("--concurrency", metavar="N", help="Calls in flight."),
+)
+
+
+def settings_options(command: Command) -> Command:
+    """Add the options that `rlm_rag.settings` reads."""
+    for option in reversed(_SETTINGS_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, metavar="SOURCE... QUESTION")
+@settings_options
+@click.option("--no-trace", is_flag=True, help="Keep no record of the run.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but the answer.")
+@click.option("-v", "--verbose", is_flag=True, help="Show code and output as they run.")
+@source_options
+@json_option
+def ask(
+    arguments: tuple[str, ...],
+    no_trace: bool,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    hidden: bool,
+    ignore: bool,
+    max_file_bytes: int | None,
+    **flags: Value,
+) -> int:
+    """Ask QUESTION of SOURCE; the answer comes with citations that were checked.
+
+    \b
+        rlm-rag ask ./repo "Where is retry backoff computed?" --model openai/gpt-5-mini
+        git log -p | rlm-rag ask - "Which commit changed the default port?"
+    """
+    sources, question = split_last(arguments, what="the question", example=EXAMPLE)
+    if no_trace:
+        flags["trace"] = False
+    settings = read_settings(flags, limit_defaults=LIMIT_DEFAULTS)
+    _announce(settings)
+    loading = Loading(
+        include=include,
+        exclude=exclude,
+        hidden=hidden,
+        ignore=ignore,
+        max_file_bytes=max_file_bytes,
+    )
+    display = choose_display(quiet=quiet, verbose=verbose)
+    rlm = _rlm(settings, display)
+    with opened(sources, **loading) as corpus:
+        try:
+            answer = rlm.ask(corpus, question)
+        finally:
+            display.close()
+        if as_json:
+            streams.result_json(answer.to_dict())
+        else:
+            _show(answer)
+        if not quiet:
+            _show_figures(answer)
+    return _exit_code(answer)
+
+
+def _announce(settings: Settings) -> None:
+    for warning in settings.warnings:
+        streams.note(f"warning: {warning}")
+    if settings.strategy not in READY_STRATEGIES:
+        raise UsageError(
+            f"the strategy {settings.strategy} is not there yet",
+            hint=f"use one of: {', '.join(READY_STRATEGIES)}",
+        )
+    if settings.sandbox == "none":
+        streams.note(
+            "warning: no sandbox: code that the model writes runs with your own rights "
+            f"({settings.origin('sandbox')})"
+        )
+
+
+def _rlm(settings: Settings, display: Display) -> RLM:
+    """Open the models before the sources are read, so that a missing key is told at once."""
+    from rlm_rag.api import RLM
+
+    limits: dict[str, Any] = dict(settings.limits)
+    return RLM(
+        model=settings.model,
+        sub_model=settings.sub_model,
+        api_base=settings.api_base,
+        limits=Limits(**limits),
+        sandbox=settings.sandbox,
+        trace=settings.trace,
+        on_event=display,
+    )
+
+
+def _show(answer: Answer) -> None:
+    streams.result(answer.text.rstrip("\n"))
+    if answer.citations:
+        streams.heading("\nCitations")
+    for citation in answer.citations:
+        lines = f"{citation.line}"
+        if citation.end_line != citation.line:
+            lines += f"-{citation.end_line}"
+        streams.result(f"  {citation.path}:{lines}  {_MARKS[citation.status]}")
+
+
+_MARKS = {
+    "verified": "[verified]",
+    "located": "[located]",
+    "false": "[FALSE: not found in the corpus]",
+}
+
+
+def _show_figures(answer: Answer) -> None:
+    figures = answer.to_dict()
+    usage, coverage = figures["usage"], figures["coverage"]
+    covered = (
+        f"searched {coverage['searched']:,} of {coverage['files']:,} files, "
+        f"read {coverage['read']:,}, delegated {coverage['delegated']:,}"
+    )
+    price = "price unknown" if usage["usd"] is None else f"${usage['usd']:.4f}"
+    tokens = usage["input_tokens"] + usage["output_tokens"]
+    spent = f"{answer.iterations} turns, {usage['calls']:,} calls, {tokens:,} tokens, {price}"
+    streams.note(f"{covered}; {spent}")
+    for warning in answer.warnings:
+        streams.note(f"warning: {warning}")
+    if answer.trace:
+        streams.note(f"trace: {answer.trace}")
+
+
+def _exit_code(answer: Answer) -> int:
+    if answer.stop_reason == "answered":
+        return DONE
+    detail = f" ({answer.detail})" if answer.detail else ""
+    if answer.stop_reason == "interrupted":
+        streams.note("interrupted: the answer is partial")
+        return INTERRUPTED
+    streams.note(f"stopped early by {answer.stop_reason}{detail}: the answer may be partial")
+    return PARTIAL

@@ -1,0 +1,145 @@
+"""What a run looks like while it runs: one calm line, or every block with `--verbose`."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from rlm_rag.cli import streams
+from rlm_rag.trace.events import (
+    BlockOutput,
+    BlockStarted,
+    CallSent,
+    Event,
+    LimitReached,
+    ReplyReceived,
+    Retrieved,
+    TurnStarted,
+)
+
+ERASE_LINE = "\r\x1b[K"
+SHORTEST_INTERVAL_SECONDS = 0.1
+
+
+class ProgressLine:
+    """Counts a run's events into one line of standard error, rewritten in place.
+
+    Events may come from any thread. `close` removes the line.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+        self._shown_at = 0.0
+        self._turn = 0
+        self._lookups = 0
+        self._in_flight = 0
+        self._tokens = 0
+        self._usd: float | None = 0.0
+        self._doing = "starting"
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            self._count(event)
+            now = time.monotonic()
+            if now - self._shown_at >= SHORTEST_INTERVAL_SECONDS:
+                self._shown_at = now
+                streams.to_stderr(ERASE_LINE + self._line(now)[: _columns() - 1])
+
+    def close(self) -> None:
+        with self._lock:
+            if self._shown_at:
+                streams.to_stderr(ERASE_LINE)
+
+    def _count(self, event: Event) -> None:
+        match event:
+            case TurnStarted():
+                self._turn = event.turn
+                self._doing = "asking the model"
+            case BlockStarted():
+                self._doing = "running code"
+            case Retrieved():
+                self._lookups += 1
+            case CallSent():
+                self._in_flight += 1
+            case ReplyReceived():
+                self._in_flight = max(0, self._in_flight - 1)
+                self._spend(event.usage)
+
+    def _spend(self, usage: Mapping[str, Any]) -> None:
+        self._tokens += int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
+        usd = usage.get("usd")
+        self._usd = None if self._usd is None or usd is None else self._usd + usd
+
+    def _line(self, now: float) -> str:
+        parts = [f"turn {self._turn}: {self._doing}", f"{self._lookups} look-ups"]
+        if self._in_flight > 1:
+            parts.append(f"{self._in_flight} calls in flight")
+        if self._tokens:
+            parts.append(f"{self._tokens:,} tokens")
+        if self._usd:
+            parts.append(f"${self._usd:.4f}")
+        parts.append(f"{now - self._started:.0f} s")
+        return ", ".join(parts)
+
+
+class VerboseLog:
+    """Writes each block with its output, and each call, to standard error."""
+
+    def __call__(self, event: Event) -> None:
+        for line in _verbose_lines(event):
+            streams.note(line)
+
+    def close(self) -> None:
+        pass
+
+
+class Silence:
+    def __call__(self, event: Event) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+Display = ProgressLine | VerboseLog | Silence
+
+
+def choose_display(*, quiet: bool, verbose: bool) -> Display:
+    """Return what shows a run: nothing off a terminal, unless `verbose` asks for everything."""
+    if verbose:
+        return VerboseLog()
+    if quiet or not streams.shows_progress():
+        return Silence()
+    return ProgressLine()
+
+
+def _verbose_lines(event: Event) -> list[str]:
+    match event:
+        case TurnStarted():
+            return [f"== turn {event.turn}"]
+        case BlockStarted():
+            return [f"-- block {event.block}", _indented(event.code)]
+        case BlockOutput():
+            shown = [event.stdout, event.stderr, event.value or "", event.error or ""]
+            text = "\n".join(part.rstrip("\n") for part in shown if part)
+            return [f"-- output of block {event.block} ({event.seconds:.2f} s)", _indented(text)]
+        case Retrieved():
+            arguments = ", ".join(f"{key}={value!r}" for key, value in event.arguments.items())
+            return [f"   {event.name}({arguments})"]
+        case ReplyReceived():
+            return [f"   {event.model}: {event.error or f'replied in {event.seconds:.1f} s'}"]
+        case LimitReached():
+            return [f"== limit {event.name}: {event.detail}"]
+    return []
+
+
+def _indented(text: str) -> str:
+    return "\n".join("   " + line for line in text.split("\n"))
+
+
+def _columns() -> int:
+    return max(20, shutil.get_terminal_size().columns)

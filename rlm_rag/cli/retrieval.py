@@ -1,0 +1,301 @@
+"""The commands that look things up and need no model."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Unpack
+
+import click
+
+from rlm_rag.cli import streams
+from rlm_rag.cli.exits import DONE, PARTIAL
+from rlm_rag.cli.options import Loading, json_option, opened, source_options, split_last
+from rlm_rag.errors import RetrievalError, UsageError
+from rlm_rag.indexes.requests import (
+    MAX_CONTEXT_LINES,
+    MAX_GREP_HITS,
+    MAX_K,
+    GrepHit,
+    GrepRequest,
+    GrepResult,
+    OutlineRequest,
+    ReadRequest,
+    RepoMapRequest,
+    Result,
+    SearchRequest,
+    SearchResult,
+    SymbolsRequest,
+    SymbolsResult,
+    TextResult,
+)
+
+if TYPE_CHECKING:
+    from rlm_rag.api import SearchableCorpus
+
+_PATH_AND_LINES = re.compile(r"(?P<path>.+?):(?P<first>\d+)(?P<range>-(?P<last>\d+)?)?")
+
+_glob_option = click.option(
+    "--glob", "path_glob", metavar="GLOB", help="Only paths that match (gitignore syntax)."
+)
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, metavar="SOURCE... QUERY")
+@click.option("-k", type=click.IntRange(1, MAX_K), default=10, show_default=True, help="How many.")
+@_glob_option
+@source_options
+@json_option
+def search(
+    arguments: tuple[str, ...],
+    k: int,
+    path_glob: str | None,
+    as_json: bool,
+    **loading: Unpack[Loading],
+) -> int:
+    """Find the passages that match QUERY best: pointers with their best lines."""
+    sources, query = split_last(
+        arguments, what="the query", example='rlm-rag search ./repo "retry backoff"'
+    )
+    with opened(sources, **loading) as corpus:
+        found = corpus.retrieve(SearchRequest(query=query, k=k, path_glob=path_glob))
+    assert isinstance(found, SearchResult)
+    if not as_json:
+        for hit in found.hits:
+            streams.heading(f"{hit.path}:{hit.line}-{hit.end_line}", f"  {hit.score:.2f}")
+            streams.result("".join(f"  {line}\n" for line in hit.snippet.splitlines()))
+    return _finish(found, as_json=as_json, found=bool(found.hits))
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, metavar="SOURCE... PATTERN")
+@click.option(
+    "-k",
+    type=click.IntRange(1, MAX_GREP_HITS),
+    default=MAX_GREP_HITS,
+    show_default=True,
+    help="How many lines to show; all are counted.",
+)
+@_glob_option
+@click.option(
+    "-B", "before", type=click.IntRange(0, MAX_CONTEXT_LINES), help="Lines before a match."
+)
+@click.option("-A", "after", type=click.IntRange(0, MAX_CONTEXT_LINES), help="Lines after it.")
+@click.option("-C", "around", type=click.IntRange(0, MAX_CONTEXT_LINES), help="Lines around it.")
+@click.option("-i", "ignore_case", is_flag=True, help="Ignore case.")
+@source_options
+@json_option
+def grep(
+    arguments: tuple[str, ...],
+    k: int,
+    path_glob: str | None,
+    before: int | None,
+    after: int | None,
+    around: int | None,
+    ignore_case: bool,
+    as_json: bool,
+    **loading: Unpack[Loading],
+) -> int:
+    """Find the lines that match PATTERN, a Python regular expression (-- before a leading dash)."""
+    sources, pattern = split_last(
+        arguments, what="the pattern", example='rlm-rag grep ./repo "def retry"'
+    )
+    _check_pattern(pattern)
+    request = GrepRequest(
+        pattern=pattern,
+        k=k,
+        path_glob=path_glob,
+        before=(around or 0) if before is None else before,
+        after=(around or 0) if after is None else after,
+        ignore_case=ignore_case,
+    )
+    with opened(sources, **loading) as corpus:
+        found = corpus.retrieve(request)
+    assert isinstance(found, GrepResult)
+    if not as_json:
+        for line in _grep_lines(found.hits):
+            streams.result(line)
+    if found.truncated and not found.error:
+        streams.note(f"{len(found.hits):,} of {found.total:,} matching lines are shown")
+    return _finish(found, as_json=as_json, found=bool(found.hits))
+
+
+@click.command()
+@click.argument("source")
+@click.argument("path", required=False)
+@click.option("--budget-chars", type=click.IntRange(min=1), help="Cut the deepest levels first.")
+@source_options
+@json_option
+def outline(
+    source: str,
+    path: str | None,
+    budget_chars: int | None,
+    as_json: bool,
+    **loading: Unpack[Loading],
+) -> int:
+    """Show the definitions or headings of PATH, or of every document of SOURCE."""
+    with opened([source], **loading) as corpus:
+        if path is None and len(corpus) > 1:
+            return _outline_all(corpus, budget_chars, as_json=as_json)
+        only = path if path is not None else corpus[0].path
+        return _print_text(
+            corpus.retrieve(OutlineRequest(path=only, budget_chars=budget_chars)), as_json=as_json
+        )
+
+
+@click.command()
+@click.argument("source")
+@click.argument("name")
+@click.option("--references", is_flag=True, help="Where the name is used, not defined.")
+@_glob_option
+@source_options
+@json_option
+def symbols(
+    source: str,
+    name: str,
+    references: bool,
+    path_glob: str | None,
+    as_json: bool,
+    **loading: Unpack[Loading],
+) -> int:
+    """Find where NAME (or Class.method) is defined, or used."""
+    with opened([source], **loading) as corpus:
+        found = corpus.retrieve(
+            SymbolsRequest(name=name, path_glob=path_glob, references=references)
+        )
+    assert isinstance(found, SymbolsResult)
+    if not as_json:
+        for symbol in found.symbols:
+            streams.result(f"{symbol.path}:{symbol.line}: {symbol.kind} {symbol.signature}")
+    return _finish(found, as_json=as_json, found=bool(found.symbols))
+
+
+@click.command()
+@click.argument("source")
+@click.argument("place", metavar="PATH[:FIRST[-LAST]]")
+@source_options
+@json_option
+def read(source: str, place: str, as_json: bool, **loading: Unpack[Loading]) -> int:
+    """Print numbered lines of a document: PATH, PATH:12, PATH:12-40 or PATH:12- to its end."""
+    with opened([source], **loading) as corpus:
+        path, first, last = _path_and_lines(corpus, place)
+        found = corpus.retrieve(ReadRequest(path=path, start=first, end=last))
+        return _print_text(found, as_json=as_json)
+
+
+@click.command("repo-map")
+@click.argument("source")
+@click.option("--focus", metavar="TEXT", help="Favour what bears on this.")
+@click.option(
+    "--budget-chars", type=click.IntRange(min=1), default=4000, show_default=True, help="Length."
+)
+@source_options
+@json_option
+def repo_map(
+    source: str,
+    focus: str | None,
+    budget_chars: int,
+    as_json: bool,
+    **loading: Unpack[Loading],
+) -> int:
+    """Show the definitions that the rest of SOURCE leans on most, signatures only."""
+    with opened([source], **loading) as corpus:
+        request = RepoMapRequest(focus=focus, budget_chars=budget_chars)
+        return _print_text(corpus.retrieve(request), as_json=as_json)
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as problem:
+        raise UsageError(
+            f"the pattern {pattern!r} is no regular expression: {problem}",
+            hint="put a backslash before ( [ { * + ? . ^ $ | to take it as itself",
+        ) from None
+
+
+def _finish(
+    result: SearchResult | GrepResult | SymbolsResult, *, as_json: bool, found: bool
+) -> int:
+    """Print the JSON where it is wanted, and what the result says of itself."""
+    if as_json:
+        streams.result_json(_as_json(result))
+    if result.note:
+        streams.note(result.note)
+    if isinstance(result, GrepResult) and result.error:
+        streams.note(result.error)
+        return PARTIAL
+    if not found:
+        streams.note("no match")
+    return DONE
+
+
+def _print_text(result: Result, *, as_json: bool) -> int:
+    assert isinstance(result, TextResult)
+    if result.error:
+        raise RetrievalError(result.error)
+    if as_json:
+        streams.result_json(_as_json(result))
+    elif result.text:
+        streams.result(result.text.rstrip("\n"))
+    if result.note:
+        streams.note(result.note)
+    return DONE
+
+
+def _outline_all(corpus: SearchableCorpus, budget_chars: int | None, *, as_json: bool) -> int:
+    outlines: dict[str, Any] = {}
+    for document in corpus:
+        found = corpus.retrieve(OutlineRequest(path=document.path, budget_chars=budget_chars))
+        assert isinstance(found, TextResult)
+        if found.error:
+            raise RetrievalError(found.error)
+        if as_json:
+            outlines[document.path] = _as_json(found)
+        elif found.text:
+            streams.heading(document.path)
+            streams.result(found.text.rstrip("\n") + "\n")
+    if as_json:
+        streams.result_json({"outlines": outlines})
+    return DONE
+
+
+def _as_json(result: Result) -> Any:
+    from rlm_rag.indexes.wire import to_json
+
+    return to_json(result)
+
+
+def _path_and_lines(corpus: SearchableCorpus, place: str) -> tuple[str, int, int | None]:
+    match = _PATH_AND_LINES.fullmatch(place)
+    if match is None or corpus.get(place) is not None:
+        return place, 1, None
+    first = int(match["first"])
+    if match["range"] is None:
+        return match["path"], first, first
+    return match["path"], first, int(match["last"]) if match["last"] else None
+
+
+def _grep_lines(hits: tuple[GrepHit, ...]) -> Iterator[str]:
+    """Yield hits as `path:line:text` and their neighbours as `path-line-text`, each line once."""
+    shown: dict[tuple[str, int], tuple[str, str]] = {}
+    for hit in hits:
+        for number, text in (*hit.before, *hit.after):
+            shown.setdefault((hit.path, number), ("-", text))
+        shown[hit.path, hit.line] = (":", hit.text)
+    with_neighbours = any(hit.before or hit.after for hit in hits)
+    previous: tuple[str, int] | None = None
+    for (path, number), (mark, text) in _in_order(shown, hits):
+        if with_neighbours and previous and previous != (path, number - 1):
+            yield "--"
+        yield f"{path}{mark}{number}{mark}{text}"
+        previous = (path, number)
+
+
+def _in_order(
+    shown: dict[tuple[str, int], tuple[str, str]], hits: tuple[GrepHit, ...]
+) -> list[tuple[tuple[str, int], tuple[str, str]]]:
+    rank = {path: position for position, path in enumerate(dict.fromkeys(h.path for h in hits))}
+    return sorted(shown.items(), key=lambda item: (rank[item[0][0]], item[0][1]))

@@ -1,0 +1,130 @@
+"""Standard output and error: what may be written to them, on a terminal and off it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+SCHEMA_VERSION = 1
+
+
+class ReaderLeft(Exception):
+    """Whoever read standard output has closed it (`| head`)."""
+
+
+def prepare() -> None:
+    """Make both streams safe to write any text to, whatever the locale; closed ones swallow."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, _nowhere())
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace", newline="\n")
+
+
+def flush() -> None:
+    """Write out what standard output has buffered.
+
+    Raises:
+        ReaderLeft: nobody reads it any more.
+        OSError: it cannot be written (a full disk).
+    """
+    with writing():
+        sys.stdout.flush()
+
+
+def flush_or_discard() -> None:
+    """Write out what is buffered, or give it up, so that the interpreter's end does not try."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        sys.stdout = _nowhere()
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 lives as long as we do
+
+
+def result(text: str) -> None:
+    """Write a line of result: as it is to a pipe or file, without control codes to a terminal."""
+    _write((_safe(text) if _is_terminal(sys.stdout) else text) + "\n")
+
+
+def result_json(value: Any) -> None:
+    """Write a value as JSON in ASCII; an object at the top gets `schema_version`."""
+    if isinstance(value, dict):
+        value = {"schema_version": SCHEMA_VERSION} | value
+    _write(json.dumps(value, indent=2) + "\n")
+
+
+def note(text: str, *, end: str = "\n") -> None:
+    """Write a line of diagnostics to standard error, without control codes."""
+    to_stderr(_safe(text) + end)
+
+
+def to_stderr(text: str) -> None:
+    """Write to standard error as it is; once that fails, nothing more is tried."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        sys.stderr = _nowhere()
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Tell a reader that left from a disk that is full, for whatever writes to standard output.
+
+    Raises:
+        ReaderLeft: nobody reads it any more.
+        OSError: it cannot be written.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise ReaderLeft from None
+    except OSError as error:
+        raise OSError(error.errno, f"cannot write to standard output: {error.strerror}") from error
+
+
+def _write(text: str) -> None:
+    with writing():
+        sys.stdout.write(text)
+
+
+def shows_progress() -> bool:
+    """Whether standard error is a terminal that can rewrite a line."""
+    return _is_terminal(sys.stderr) and not _is_dumb()
+
+
+def heading(text: str, rest: str = "") -> None:
+    """Write a line of result whose `text` is bold on a terminal with colours.
+
+    The `NO_COLOR` variable is obeyed (https://no-color.org).
+    """
+    if _is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and not _is_dumb():
+        _write(f"\x1b[1m{_safe(text)}\x1b[0m{_safe(rest)}\n")
+    else:
+        result(text + rest)
+
+
+def _is_dumb() -> bool:
+    return os.environ.get("TERM", "") in ("", "dumb") and os.name == "posix"
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def _safe(text: str) -> str:
+    from rlm_rag.trace.sanitize import printable
+
+    return printable(text)

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "rlm_rag"
+
+# docs/design.md section 2, from the ground up; a room imports itself and the floors below.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors", "packed", "globs", "scratch"),
+    ("corpus", "settings"),
+    ("loaders", "indexes", "sandbox", "trace"),
+    ("models",),
+    ("engine",),
+    ("distributed",),
+    ("api",),
+    ("evals", "mcp"),
+    ("cli",),
+)
+FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+STRANGERS = ("loaders", "indexes", "sandbox", "models")
+# These run inside the sandbox, where there is a bare interpreter and nothing else.
+INSIDE = ("rlm_rag.errors", "rlm_rag.packed", "rlm_rag.sandbox.frames", "rlm_rag.sandbox.inside")
+HEAVY = ("litellm", "numpy", "httpx", "tree_sitter", "openai", "asyncio", "rich")
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(file: Path) -> str:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def room_of(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if parts[0] == "rlm_rag" and len(parts) > 1 else None
+
+
+def imports_of(file: Path) -> Iterator[tuple[str, int]]:
+    """Yield what a file imports, wherever the statement stands, as absolute names."""
+    module = name_of(file)
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: len(package.split(".")) - node.level + 1]
+            prefix = ".".join(base) if node.level else ""
+            source = ".".join(part for part in (prefix, node.module) if part)
+            if source == "rlm_rag":
+                yield from ((f"rlm_rag.{alias.name}", node.lineno) for alias in node.names)
+            else:
+                yield source, node.lineno
+
+
+def complaints(file: Path) -> Iterator[str]:
+    room = room_of(name_of(file))
+    if room in (None, "__main__"):
+        return
+    for imported, line in imports_of(file):
+        if imported == "rlm_rag":
+            yield f"{file}:{line} imports the front door, rlm_rag itself"
+        other = room_of(imported)
+        if other is None or other == room:
+            continue
+        if other not in FLOOR_OF:
+            yield f"{file}:{line} imports {imported}, which has no floor"
+        elif FLOOR_OF[other] > FLOOR_OF[room]:
+            yield f"{file}:{line}: {room} imports {other} from a floor above"
+        elif room in STRANGERS and other in STRANGERS:
+            yield f"{file}:{line}: {room} imports {other}; they do not know each other"
+        elif FLOOR_OF[other] == FLOOR_OF[room] and FLOOR_OF[room] == FLOOR_OF["trace"]:
+            yield f"{file}:{line}: {room} imports {other} of its own floor"
+
+
+def test_every_module_stands_on_a_floor() -> None:
+    rooms = {room_of(name_of(file)) for file in modules()} - {None, "__main__"}
+    assert rooms <= set(FLOOR_OF)
+
+
+def test_imports_run_one_way() -> None:
+    assert [text for file in modules() for text in complaints(file)] == []
+
+
+def test_what_runs_inside_the_sandbox_imports_the_standard_library_alone() -> None:
+    wrong = []
+    for file in modules():
+        if not name_of(file).startswith(INSIDE):
+            continue
+        for imported, line in imports_of(file):
+            top = imported.partition(".")[0]
+            if top not in sys.stdlib_module_names and not imported.startswith(INSIDE):
+                wrong.append(f"{file}:{line} imports {imported}")
+    assert wrong == []
+
+
+def test_only_the_command_line_prints() -> None:
+    wrong = [
+        f"{file}:{node.lineno}"
+        for file in modules()
+        if room_of(name_of(file)) != "cli" and not name_of(file).startswith(INSIDE)
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+    ]
+    assert wrong == []
+
+
+def loaded_by(code: str) -> set[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint('\\n'.join(sys.modules))"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {name.partition(".")[0] for name in run.stdout.split("\n")}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import rlm_rag",
+        "import rlm_rag.settings",
+        "from rlm_rag.cli.main import main; main(['--help'])",
+        "from rlm_rag.cli.main import main; main(['ask', '--help'])",
+        "from rlm_rag.cli.main import main; main(['search', '--help'])",
+    ],
+)
+def test_the_door_is_light(code: str) -> None:
+    assert loaded_by(code) & set(HEAVY) == set()
