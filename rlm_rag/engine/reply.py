@@ -1,0 +1,172 @@
+"""Parse a model's reply into the blocks to run, or the answer it wrote as text."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rlm_rag.engine.fences import MAX_FENCES, Fence, find_fences, parse_module
+from rlm_rag.engine.final_text import find_final, mentions_final
+
+MAX_LINES_NAMED = 5
+MAX_UNTAGGED_CHARS = 200_000
+
+_OUTPUT_TAG = re.compile(
+    r"(?:repl[-_ ]?|code[-_ ]?|tool[-_ ]?)?(?:outputs?|results?|stdout|console)", re.IGNORECASE
+)
+_OUTPUT_LABEL = re.compile(
+    r"^[ \t>#*_]*(?:(?:REPL|Code|Console|Execution|Block|Program|Printed)[ \t]+)?"
+    r"(?:outputs?|results?|stdout)(?:[ \t]+of[ \t][^\n:]{0,60})?[ \t]*[*_]*:[*_]*[ \t]*(?:$|\S)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Code to run. `tag` is `repl`, `python` or empty; `line` the 1-based line of its fence."""
+
+    code: str
+    tag: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedReply:
+    """What a reply asks for.
+
+    `final` and `final_var` are only set where there are no blocks. `notes` are sentences for
+    the model's next turn: what was not run, what ended nothing, what is not real.
+    """
+
+    blocks: tuple[Block, ...]
+    final: str | None
+    final_var: str | None
+    notes: tuple[str, ...]
+
+
+def parse_reply(text: str) -> ParsedReply:
+    """Parse a reply by docs/design.md section 4.2; never raises, in linear time."""
+    text = text.replace("\r\n", "\n")
+    fences = find_fences(text)
+    imagined = set(_imagined_lines(text, fences))
+    run, notes = _chosen(fences, imagined)
+    blocks = tuple(Block(fence.code, fence.tag, fence.line) for fence in run)
+    if not blocks:
+        found = find_final(text)
+        if found is None:
+            return ParsedReply((), None, None, tuple(notes))
+        if found.name == "FINAL":
+            return ParsedReply((), found.content, None, tuple(notes))
+        return ParsedReply((), None, found.content, tuple(notes))
+    final_line = mentions_final(_without_fences(text, fences))
+    if final_line is not None:
+        notes.append(
+            f"The FINAL written as text at line {final_line} ended nothing, since the reply also "
+            "holds blocks. Call FINAL inside a block, or write it in a reply without blocks."
+        )
+    unreal = sorted(line for line in imagined if line > blocks[0].line)
+    if unreal:
+        notes.append(
+            f"The text at {_lines(unreal)} that looks like a block's output is not real: "
+            "no block had run when you wrote it. Trust only the output shown here."
+        )
+    return ParsedReply(blocks, None, None, tuple(notes))
+
+
+def _chosen(fences: list[Fence], imagined: set[int]) -> tuple[list[Fence], list[str]]:
+    """The fences to run, and notes about those that are not."""
+    has_repl = any(fence.kind == "repl" and fence.code.strip() for fence in fences)
+    run: list[Fence] = []
+    empty: list[int] = []
+    python: list[int] = []
+    untagged: list[int] = []
+    other: dict[str, list[int]] = {}
+    for fence in fences:
+        if fence.line in imagined:
+            if not run:
+                untagged.append(fence.line)
+            continue
+        if fence.kind == "other":
+            other.setdefault(fence.tag, []).append(fence.line)
+        elif not fence.code.strip():
+            if fence.kind != "untagged":
+                empty.append(fence.line)
+        elif fence.kind == "repl" or (fence.kind == "python" and not has_repl):
+            run.append(fence)
+        elif fence.kind == "python":
+            python.append(fence.line)
+        elif not has_repl and _does_something(fence.code):
+            run.append(fence)
+        else:
+            untagged.append(fence.line)
+    notes = []
+    if len(fences) == MAX_FENCES:
+        notes.append(f"Not run: whatever came after the first {MAX_FENCES} blocks.")
+    if empty:
+        notes.append(f"Not run, since it is empty: the block at {_lines(empty)}.")
+    if python:
+        notes.append(
+            f"Not run: the python block at {_lines(python)}. In a reply that has a `repl` block, "
+            "only `repl` blocks run."
+        )
+    if untagged:
+        reason = "only `repl` blocks run" if has_repl else "tag it `repl` to run it"
+        notes.append(f"Not run: the untagged block at {_lines(untagged)}; {reason}.")
+    notes.extend(
+        f"Not run: the block tagged `{tag[:20]}` at {_lines(lines)}. Only Python in a block "
+        "tagged `repl` runs."
+        for tag, lines in list(other.items())[:MAX_LINES_NAMED]
+    )
+    return run, notes
+
+
+def _does_something(code: str) -> bool:
+    """Whether untagged text is Python that holds a call or an assignment."""
+    if len(code) > MAX_UNTAGGED_CHARS:
+        return False
+    tree = parse_module(code)
+    kinds = (ast.Call, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)
+    return tree is not None and any(isinstance(node, kinds) for node in ast.walk(tree))
+
+
+def _imagined_lines(text: str, fences: list[Fence]) -> Iterator[int]:
+    """Lines of fences and labels that pretend to show a block's output."""
+    label_end = re.compile(_OUTPUT_LABEL.pattern + r"?[ \t]*\Z", _OUTPUT_LABEL.flags)
+    position = 0
+    line = 1
+    counted = 0
+    for fence in fences:
+        prose = text[position : fence.start]
+        for match in _OUTPUT_LABEL.finditer(prose):
+            at = position + match.start()
+            line += text.count("\n", counted, at)
+            counted = at
+            yield line
+        labelled = fence.kind == "untagged" and label_end.search(prose.rstrip()[-200:])
+        if labelled or (fence.kind == "other" and _OUTPUT_TAG.fullmatch(fence.tag)):
+            yield fence.line
+        position = fence.end
+    for match in _OUTPUT_LABEL.finditer(text, position):
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
+        yield line
+
+
+def _without_fences(text: str, fences: list[Fence]) -> str:
+    """The text with its fenced blocks emptied and its line numbers kept."""
+    parts = []
+    position = 0
+    for fence in fences:
+        parts.append(text[position : fence.start])
+        parts.append("\n" * text.count("\n", fence.start, fence.end))
+        position = fence.end
+    parts.append(text[position:])
+    return "".join(parts)
+
+
+def _lines(lines: list[int]) -> str:
+    named = ", ".join(str(line) for line in lines[:MAX_LINES_NAMED])
+    more = f" and {len(lines) - MAX_LINES_NAMED} more" if len(lines) > MAX_LINES_NAMED else ""
+    return f"line{'s' if len(lines) > 1 else ''} {named}{more}"
