@@ -14,12 +14,14 @@ import textwrap
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 LEX_BUDGET_CHARS = 8_000_000
 PARSE_BUDGET_CHARS = 300_000
 MAX_LATER_ENDS = 8
-MAX_FENCES = 5000
+MAX_FENCES = 5_000
+MAX_FENCE_LINES = 50_000
 
 Kind = Literal["repl", "python", "untagged", "other"]
 
@@ -100,7 +102,7 @@ def parse_module(code: str) -> ast.Module | None:
 def find_fences(text: str) -> list[Fence]:
     """The fenced blocks of `text` (line ends: LF), in order; an unclosed one ends with it.
 
-    Only the first MAX_FENCES are found.
+    Only the first MAX_FENCES are found, within the first MAX_FENCE_LINES lines of marks.
     """
     return _Scanner(text).scan()
 
@@ -119,7 +121,9 @@ def kind_of(info: str) -> tuple[Kind, str]:
 class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._lines = [_fence_line(match) for match in _FENCE_LINE.finditer(text)]
+        self._lines = [
+            _fence_line(match) for match in islice(_FENCE_LINE.finditer(text), MAX_FENCE_LINES)
+        ]
         self._newlines = [match.start() for match in re.finditer("\n", text)]
         self._lex_left = LEX_BUDGET_CHARS
         self._parse_left = PARSE_BUDGET_CHARS

@@ -1,0 +1,319 @@
+"""Admit calls before they are sent, so that no limit is overshot by calls in flight.
+
+All of a run's calls, the root's, its sub-models' and its children's, go through one Budget.
+It is not thread-safe: the engine's event loop is its only user.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from rlm_rag.engine.limits import Limits
+from rlm_rag.models.base import Usage
+
+LimitName = Literal["budget_usd", "budget_tokens", "budget_calls", "timeout"]
+CallRole = Literal["root", "sub"]
+
+FINAL_SHARE = 0.25
+"""At most this part of a limit is kept back for the last root call, so that small limits still
+leave something to work with."""
+
+DEFAULT_FINAL_SECONDS = 30.0
+_ROUNDING_USD = 1e-9
+
+
+class LimitReached(Exception):
+    """A call was not admitted; `name` is the stop reason that it gives the run.
+
+    `may_fit_later` is true where the call would fit if the calls in flight cost nothing, so
+    that it is worth asking again once one of them has settled.
+    """
+
+    def __init__(self, name: LimitName, detail: str, *, may_fit_later: bool = False) -> None:
+        super().__init__(f"{name}: {detail}")
+        self.name: LimitName = name
+        self.detail = detail
+        self.may_fit_later = may_fit_later
+
+
+@dataclass(frozen=True, slots=True)
+class CallEstimate:
+    """The most that one call can cost: its counted prompt and the output cap that is sent.
+
+    `usd` is None where the price is not known.
+    """
+
+    input_tokens: int
+    output_tokens: int
+    usd: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """An admitted call that has not settled yet."""
+
+    id: int
+    estimate: CallEstimate
+    model: str
+    role: CallRole
+    final: bool = False
+
+
+@dataclass(slots=True)
+class _Pending:
+    reservation: Reservation
+    calls: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Amounts:
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+
+class Budget:
+    """What a run may spend, has spent, and has promised to calls in flight.
+
+    One final root call is kept back from the start in calls, tokens, money and time; only
+    `reserve_final` may use it. `final` estimates it until `expect_final` knows better.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        final: CallEstimate | None = None,
+    ) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._started = clock()
+        self._final = final or CallEstimate(0, 0, 0.0)
+        self._final_taken = False
+        self._pending: dict[int, _Pending] = {}
+        self._next_id = 1
+        self._spent = _Amounts()
+        self._usage = Usage()
+        self._by_model: dict[str, Usage] = {}
+        self._by_role: dict[CallRole, Usage] = {}
+
+    def reserve(
+        self, estimate: CallEstimate, *, model: str = "", role: CallRole = "sub"
+    ) -> Reservation:
+        """Admit one call.
+
+        Raises:
+            LimitReached: it does not fit beside the calls in flight and the final root call.
+        """
+        self._check(estimate, keep_final=True)
+        return self._admit(estimate, model, role, final=False)
+
+    def reserve_many(
+        self, estimates: Iterable[CallEstimate], *, model: str = "", role: CallRole = "sub"
+    ) -> tuple[Reservation | LimitReached, ...]:
+        """Admit the calls of a batch that fit, in order; the others' refusals stand in place."""
+        outcomes: list[Reservation | LimitReached] = []
+        for estimate in estimates:
+            try:
+                outcomes.append(self.reserve(estimate, model=model, role=role))
+            except LimitReached as refusal:
+                outcomes.append(refusal)
+        return tuple(outcomes)
+
+    def reserve_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
+        """Admit the run's last root call, out of all that is left.
+
+        Raises:
+            LimitReached: even so it does not fit.
+        """
+        self._check(estimate, keep_final=False)
+        self._final_taken = True
+        return self._admit(estimate, model, "root", final=True)
+
+    def reserve_retry(self, reservation: Reservation) -> None:
+        """Admit one more request for a call whose last request failed.
+
+        Raises:
+            LimitReached: the request does not fit.
+            ValueError: the reservation was settled or released.
+        """
+        pending = self._get(reservation)
+        self._check(CallEstimate(0, 0, 0.0), keep_final=not reservation.final)
+        pending.calls += 1
+
+    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+        """Count what a call cost; `usage.calls` is the number of its requests, retries included.
+
+        None, for a call that was sent and whose cost nobody knows, counts its whole estimate.
+
+        Raises:
+            ValueError: the reservation was settled or released.
+        """
+        pending = self._get(reservation)
+        estimate = reservation.estimate
+        if usage is None:
+            usage = Usage(
+                calls=pending.calls,
+                input_tokens=estimate.input_tokens,
+                output_tokens=estimate.output_tokens,
+                usd=estimate.usd,
+            )
+        del self._pending[reservation.id]
+        usd = usage.usd if usage.usd is not None else estimate.usd or 0.0
+        self._spent = _Amounts(
+            self._spent.calls + usage.calls,
+            self._spent.tokens + usage.input_tokens + usage.output_tokens,
+            self._spent.usd + usd,
+        )
+        self._usage += usage
+        model, role = reservation.model, reservation.role
+        self._by_model[model] = self._by_model.get(model, Usage()) + usage
+        self._by_role[role] = self._by_role.get(role, Usage()) + usage
+
+    def release(self, reservation: Reservation) -> None:
+        """Give back what a call that was not sent had reserved; idempotent."""
+        pending = self._pending.pop(reservation.id, None)
+        if pending is not None and reservation.final:
+            self._final_taken = False
+
+    def expect_final(self, estimate: CallEstimate) -> None:
+        """Keep back enough for a final root call of this size from now on."""
+        self._final = estimate
+
+    def count_cached(self, *, model: str = "", role: CallRole = "sub") -> None:
+        """Count a call that was answered without sending a request."""
+        usage = Usage(cached_calls=1)
+        self._usage += usage
+        self._by_model[model] = self._by_model.get(model, Usage()) + usage
+        self._by_role[role] = self._by_role.get(role, Usage()) + usage
+
+    @property
+    def usage(self) -> Usage:
+        """What all settled calls cost."""
+        return self._usage
+
+    @property
+    def by_model(self) -> Mapping[str, Usage]:
+        """What settled calls cost, by the model's name."""
+        return MappingProxyType(dict(self._by_model))
+
+    @property
+    def by_role(self) -> Mapping[CallRole, Usage]:
+        """What settled calls cost, by `root` and `sub`."""
+        return MappingProxyType(dict(self._by_role))
+
+    def elapsed_seconds(self) -> float:
+        """Time since the budget was made."""
+        return self._clock() - self._started
+
+    def seconds_left(self, *, final: bool = False) -> float | None:
+        """Time left for ordinary work, or with `final` for the last call too; None: no limit."""
+        if self._limits.seconds is None:
+            return None
+        kept = 0.0 if final or self._final_taken else self._final_seconds()
+        return max(0.0, self._limits.seconds - kept - self.elapsed_seconds())
+
+    def calls_left(self) -> int | None:
+        """Ordinary calls that would be admitted now; None: no limit."""
+        if self._limits.calls is None:
+            return None
+        return max(0, self._limits.calls - self._committed(keep_final=True).calls)
+
+    def tokens_left(self) -> int | None:
+        """Tokens left for ordinary calls; None: no limit."""
+        if self._limits.tokens is None:
+            return None
+        return max(0, self._limits.tokens - self._committed(keep_final=True).tokens)
+
+    def usd_left(self) -> float | None:
+        """Money left for ordinary calls; None: no limit."""
+        if self._limits.usd is None:
+            return None
+        return max(0.0, self._limits.usd - self._committed(keep_final=True).usd)
+
+    def _get(self, reservation: Reservation) -> _Pending:
+        pending = self._pending.get(reservation.id)
+        if pending is None:
+            raise ValueError(f"reservation {reservation.id} was settled or released before")
+        return pending
+
+    def _admit(
+        self, estimate: CallEstimate, model: str, role: CallRole, *, final: bool
+    ) -> Reservation:
+        reservation = Reservation(self._next_id, estimate, model, role, final)
+        self._next_id += 1
+        self._pending[reservation.id] = _Pending(reservation)
+        return reservation
+
+    def _final_seconds(self) -> float:
+        assert self._limits.seconds is not None
+        return min(DEFAULT_FINAL_SECONDS, self._limits.seconds * FINAL_SHARE)
+
+    def _kept_for_final(self) -> _Amounts:
+        if self._final_taken:
+            return _Amounts()
+        tokens, usd = self._final.tokens, self._final.usd or 0.0
+        if self._limits.tokens is not None:
+            tokens = min(tokens, int(self._limits.tokens * FINAL_SHARE))
+        if self._limits.usd is not None:
+            usd = min(usd, self._limits.usd * FINAL_SHARE)
+        return _Amounts(1, tokens, usd)
+
+    def _committed(self, *, keep_final: bool, in_flight: bool = True) -> _Amounts:
+        kept = self._kept_for_final() if keep_final else _Amounts()
+        pending = tuple(self._pending.values()) if in_flight else ()
+        return _Amounts(
+            self._spent.calls + kept.calls + sum(item.calls for item in pending),
+            self._spent.tokens
+            + kept.tokens
+            + sum(item.reservation.estimate.tokens for item in pending),
+            self._spent.usd
+            + kept.usd
+            + sum(item.reservation.estimate.usd or 0.0 for item in pending),
+        )
+
+    def _check(self, estimate: CallEstimate, *, keep_final: bool) -> None:
+        refusal = self._refusal(estimate, self._committed(keep_final=keep_final), keep_final)
+        if refusal is None:
+            return
+        alone = self._committed(keep_final=keep_final, in_flight=False)
+        refusal.may_fit_later = self._refusal(estimate, alone, keep_final) is None
+        raise refusal
+
+    def _refusal(
+        self, estimate: CallEstimate, committed: _Amounts, keep_final: bool
+    ) -> LimitReached | None:
+        limits = self._limits
+        kept = ", one call being kept for the final answer" if keep_final else ""
+        if limits.seconds is not None and not self.seconds_left(final=not keep_final):
+            return LimitReached("timeout", f"the limit of {limits.seconds:g} seconds is reached")
+        if limits.calls is not None and committed.calls + 1 > limits.calls:
+            return LimitReached("budget_calls", f"the limit of {limits.calls} calls{kept}")
+        if limits.tokens is not None and committed.tokens + estimate.tokens > limits.tokens:
+            left = max(0, limits.tokens - committed.tokens)
+            return LimitReached(
+                "budget_tokens",
+                f"a call of up to {estimate.tokens} tokens does not fit in the {left} left "
+                f"of {limits.tokens}{kept}",
+            )
+        if limits.usd is None:
+            return None
+        if estimate.usd is None:
+            return LimitReached("budget_usd", "the price of a call is not known")
+        if committed.usd + estimate.usd > limits.usd + _ROUNDING_USD:
+            left_usd = max(0.0, limits.usd - committed.usd)
+            return LimitReached(
+                "budget_usd",
+                f"a call of up to ${estimate.usd:.4f} does not fit in the ${left_usd:.4f} left "
+                f"of ${limits.usd:g}{kept}",
+            )
+        return None
