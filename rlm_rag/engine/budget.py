@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.limits import Limits
 from rlm_rag.models.base import Usage
 
-LimitName = Literal["budget_usd", "budget_tokens", "budget_calls", "timeout"]
 CallRole = Literal["root", "sub"]
 
 FINAL_SHARE = 0.25
@@ -27,15 +27,15 @@ _ROUNDING_USD = 1e-9
 
 
 class LimitReached(Exception):
-    """A call was not admitted; `name` is the stop reason that it gives the run.
+    """A limit ends the run, or keeps a call from being sent; `name` is the stop reason.
 
     `may_fit_later` is true where the call would fit if the calls in flight cost nothing, so
     that it is worth asking again once one of them has settled.
     """
 
-    def __init__(self, name: LimitName, detail: str, *, may_fit_later: bool = False) -> None:
+    def __init__(self, name: StopReason, detail: str, *, may_fit_later: bool = False) -> None:
         super().__init__(f"{name}: {detail}")
-        self.name: LimitName = name
+        self.name: StopReason = name
         self.detail = detail
         self.may_fit_later = may_fit_later
 
@@ -62,8 +62,6 @@ class Reservation:
 
     id: int
     estimate: CallEstimate
-    model: str
-    role: CallRole
     final: bool = False
 
 
@@ -106,30 +104,28 @@ class Budget:
         self._by_model: dict[str, Usage] = {}
         self._by_role: dict[CallRole, Usage] = {}
 
-    def reserve(
-        self, estimate: CallEstimate, *, model: str = "", role: CallRole = "sub"
-    ) -> Reservation:
+    def reserve(self, estimate: CallEstimate) -> Reservation:
         """Admit one call.
 
         Raises:
             LimitReached: it does not fit beside the calls in flight and the final root call.
         """
         self._check(estimate, keep_final=True)
-        return self._admit(estimate, model, role, final=False)
+        return self._admit(estimate, final=False)
 
     def reserve_many(
-        self, estimates: Iterable[CallEstimate], *, model: str = "", role: CallRole = "sub"
+        self, estimates: Iterable[CallEstimate]
     ) -> tuple[Reservation | LimitReached, ...]:
         """Admit the calls of a batch that fit, in order; the others' refusals stand in place."""
         outcomes: list[Reservation | LimitReached] = []
         for estimate in estimates:
             try:
-                outcomes.append(self.reserve(estimate, model=model, role=role))
+                outcomes.append(self.reserve(estimate))
             except LimitReached as refusal:
                 outcomes.append(refusal)
         return tuple(outcomes)
 
-    def reserve_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
+    def reserve_final(self, estimate: CallEstimate) -> Reservation:
         """Admit the run's last root call, out of all that is left.
 
         Raises:
@@ -137,7 +133,7 @@ class Budget:
         """
         self._check(estimate, keep_final=False)
         self._final_taken = True
-        return self._admit(estimate, model, "root", final=True)
+        return self._admit(estimate, final=True)
 
     def reserve_retry(self, reservation: Reservation) -> None:
         """Admit one more request for a call whose last request failed.
@@ -150,7 +146,14 @@ class Budget:
         self._check(CallEstimate(0, 0, 0.0), keep_final=not reservation.final)
         pending.calls += 1
 
-    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
+    def settle(
+        self,
+        reservation: Reservation,
+        usage: Usage | None,
+        *,
+        model: str = "",
+        role: CallRole = "sub",
+    ) -> None:
         """Count what a call cost; `usage.calls` is the number of its requests, retries included.
 
         None, for a call that was sent and whose cost nobody knows, counts its whole estimate.
@@ -174,10 +177,7 @@ class Budget:
             self._spent.tokens + usage.input_tokens + usage.output_tokens,
             self._spent.usd + usd,
         )
-        self._usage += usage
-        model, role = reservation.model, reservation.role
-        self._by_model[model] = self._by_model.get(model, Usage()) + usage
-        self._by_role[role] = self._by_role.get(role, Usage()) + usage
+        self._count(usage, model, role)
 
     def release(self, reservation: Reservation) -> None:
         """Give back what a call that was not sent had reserved; idempotent."""
@@ -191,10 +191,7 @@ class Budget:
 
     def count_cached(self, *, model: str = "", role: CallRole = "sub") -> None:
         """Count a call that was answered without sending a request."""
-        usage = Usage(cached_calls=1)
-        self._usage += usage
-        self._by_model[model] = self._by_model.get(model, Usage()) + usage
-        self._by_role[role] = self._by_role.get(role, Usage()) + usage
+        self._count(Usage(cached_calls=1), model, role)
 
     @property
     def usage(self) -> Usage:
@@ -215,12 +212,19 @@ class Budget:
         """Time since the budget was made."""
         return self._clock() - self._started
 
-    def seconds_left(self, *, final: bool = False) -> float | None:
-        """Time left for ordinary work, or with `final` for the last call too; None: no limit."""
+    def seconds_left(self) -> float | None:
+        """Time left until the run's limit; None: no limit."""
         if self._limits.seconds is None:
             return None
-        kept = 0.0 if final or self._final_taken else self._final_seconds()
-        return max(0.0, self._limits.seconds - kept - self.elapsed_seconds())
+        return max(0.0, self._limits.seconds - self.elapsed_seconds())
+
+    def turn_seconds_left(self) -> float | None:
+        """Time left for ordinary work, the final call's share being kept; None: no limit."""
+        left = self.seconds_left()
+        if left is None or self._limits.seconds is None or self._final_taken:
+            return left
+        kept = min(DEFAULT_FINAL_SECONDS, self._limits.seconds * FINAL_SHARE)
+        return max(0.0, left - kept)
 
     def calls_left(self) -> int | None:
         """Ordinary calls that would be admitted now; None: no limit."""
@@ -240,23 +244,34 @@ class Budget:
             return None
         return max(0.0, self._limits.usd - self._committed(keep_final=True).usd)
 
+    def left(self) -> str:
+        """What is left of the limits for ordinary work, in words; empty where none is set."""
+        calls, tokens, usd = self.calls_left(), self.tokens_left(), self.usd_left()
+        seconds = self.turn_seconds_left()
+        parts = [
+            None if calls is None else f"{calls:,} calls",
+            None if tokens is None else f"{tokens:,} tokens",
+            None if usd is None else f"${usd:.4f}",
+            None if seconds is None else f"{seconds:.0f} seconds",
+        ]
+        return ", ".join(part for part in parts if part is not None)
+
     def _get(self, reservation: Reservation) -> _Pending:
         pending = self._pending.get(reservation.id)
         if pending is None:
             raise ValueError(f"reservation {reservation.id} was settled or released before")
         return pending
 
-    def _admit(
-        self, estimate: CallEstimate, model: str, role: CallRole, *, final: bool
-    ) -> Reservation:
-        reservation = Reservation(self._next_id, estimate, model, role, final)
+    def _count(self, usage: Usage, model: str, role: CallRole) -> None:
+        self._usage += usage
+        self._by_model[model] = self._by_model.get(model, Usage()) + usage
+        self._by_role[role] = self._by_role.get(role, Usage()) + usage
+
+    def _admit(self, estimate: CallEstimate, *, final: bool) -> Reservation:
+        reservation = Reservation(self._next_id, estimate, final)
         self._next_id += 1
         self._pending[reservation.id] = _Pending(reservation)
         return reservation
-
-    def _final_seconds(self) -> float:
-        assert self._limits.seconds is not None
-        return min(DEFAULT_FINAL_SECONDS, self._limits.seconds * FINAL_SHARE)
 
     def _kept_for_final(self) -> _Amounts:
         if self._final_taken:
@@ -294,7 +309,8 @@ class Budget:
     ) -> LimitReached | None:
         limits = self._limits
         kept = ", one call being kept for the final answer" if keep_final else ""
-        if limits.seconds is not None and not self.seconds_left(final=not keep_final):
+        seconds_left = self.turn_seconds_left() if keep_final else self.seconds_left()
+        if seconds_left == 0:
             return LimitReached("timeout", f"the limit of {limits.seconds:g} seconds is reached")
         if limits.calls is not None and committed.calls + 1 > limits.calls:
             return LimitReached("budget_calls", f"the limit of {limits.calls} calls{kept}")

@@ -79,15 +79,15 @@ class Loop:
             ModelError: the very first root call failed, so that there is nothing to return.
         """
         try:
-            async with asyncio.timeout(self._budget.turn_seconds_left()) as deadline:
+            async with asyncio.timeout(self._budget.seconds_left()) as deadline:
                 return await self._turns()
         except LimitReached as reached:
-            return await self._end_by(reached)
+            return await self._end_by(reached.name, reached.detail)
         except TimeoutError:
             if not deadline.expired():
                 raise
             detail = f"the limit of {self._limits.seconds:g} seconds was reached"
-            return await self._end_by(LimitReached("timeout", detail))
+            return await self._end_by("timeout", detail)
 
     def interrupted(self) -> Ending:
         """Return what there is, without another call; for a run that was cancelled."""
@@ -105,14 +105,14 @@ class Loop:
             try:
                 ending = await self._act(turn, reply)
             except SandboxError as error:
-                return await self._end_by(LimitReached("errors", error.message))
+                return await self._end_by("errors", error.message)
             if ending is not None:
                 return ending
             if self._errors >= self._limits.errors:
                 detail = f"{self._errors} turns in a row failed"
-                raise LimitReached("errors", detail)
+                return await self._end_by("errors", detail)
         detail = f"the limit of {self._limits.iterations} turns was reached"
-        raise LimitReached("iterations", detail)
+        return await self._end_by("iterations", detail)
 
     async def _ask_root(self, turn: int) -> Completion:
         new = self._history.take_new()
@@ -190,13 +190,11 @@ class Loop:
         )
         return result
 
-    async def _end_by(self, reached: LimitReached) -> Ending:
+    async def _end_by(self, stop_reason: StopReason, detail: str) -> Ending:
         """End with one last root call, or, where that fails, with what there is."""
-        detail = reached.detail
         self._recorder.record(
-            events.LimitReached(run=self._run_id, name=reached.name, detail=detail)
+            events.LimitReached(run=self._run_id, name=stop_reason, detail=detail)
         )
-        stop_reason: StopReason = reached.name
         self._history.told(await self._last_request(detail))
         new = self._history.take_new()
         turn = self.iterations + 1
@@ -240,9 +238,7 @@ class Loop:
         return result.value or ""
 
     def _broken(self, detail: str) -> Ending:
-        self._recorder.record(
-            events.LimitReached(run=self._run_id, name="errors", detail=detail)
-        )
+        self._recorder.record(events.LimitReached(run=self._run_id, name="errors", detail=detail))
         return Ending(self._fallback(detail), "errors", detail)
 
     def _fallback(self, detail: str) -> str:
@@ -259,8 +255,17 @@ class Loop:
 
 def status_line(turn: int, limits: Limits, budget: Budget) -> str:
     """Return the turn and what is left of the limits, as the root model sees it."""
-    left = budget.left()
-    rest = f" Left: {left}." if left else ""
+    left = [
+        f"{amount:{form}} {unit}"
+        for amount, form, unit in (
+            (budget.calls_left(), ",", "calls"),
+            (budget.tokens_left(), ",", "tokens"),
+            (budget.usd_left(), ".4f", "dollars"),
+            (budget.seconds_left(), ".0f", "seconds"),
+        )
+        if amount is not None
+    ]
+    rest = f" Left: {', '.join(left)}." if left else ""
     if turn >= limits.iterations:
         return f"This is turn {turn} of {limits.iterations}, the last: answer in it.{rest}"
     return f"This is turn {turn} of {limits.iterations}.{rest}"

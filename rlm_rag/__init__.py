@@ -1,0 +1,63 @@
+"""Ask a question of a corpus far larger than any context window; citations are checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlm_rag.api import RLM, SearchableCorpus, ask, load, load_sources
+    from rlm_rag.corpus import Corpus, Document, Skipped
+    from rlm_rag.engine.answer import Answer
+    from rlm_rag.engine.citations import Citation
+    from rlm_rag.engine.limits import Limits
+    from rlm_rag.errors import RlmRagError, RunInterrupted
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "RLM": "rlm_rag.api",
+    "SearchableCorpus": "rlm_rag.api",
+    "ask": "rlm_rag.api",
+    "load": "rlm_rag.api",
+    "load_sources": "rlm_rag.api",
+    "Corpus": "rlm_rag.corpus",
+    "Document": "rlm_rag.corpus",
+    "Skipped": "rlm_rag.corpus",
+    "Answer": "rlm_rag.engine.answer",
+    "Citation": "rlm_rag.engine.citations",
+    "Limits": "rlm_rag.engine.limits",
+    "RlmRagError": "rlm_rag.errors",
+    "RunInterrupted": "rlm_rag.errors",
+}
+
+__all__ = [
+    "RLM",
+    "Answer",
+    "Citation",
+    "Corpus",
+    "Document",
+    "Limits",
+    "RlmRagError",
+    "RunInterrupted",
+    "SearchableCorpus",
+    "Skipped",
+    "__version__",
+    "ask",
+    "load",
+    "load_sources",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'rlm_rag' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,72 @@
+"""The answer of a run, and what stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rlm_rag.engine.citations import Citation
+from rlm_rag.engine.coverage import CoverageSummary
+from rlm_rag.models.base import Usage
+
+SCHEMA_VERSION = 1
+
+StopReason = Literal[
+    "answered",
+    "budget_usd",
+    "budget_tokens",
+    "budget_calls",
+    "timeout",
+    "iterations",
+    "errors",
+    "interrupted",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a run came to.
+
+    `text` may be empty where a limit or an interruption came first. `trace` is the path of the
+    trace file, None where none was kept. `limit_detail` says in words which limit ended the
+    run; `warnings` are sentences for people.
+    """
+
+    text: str
+    stop_reason: StopReason
+    model: str
+    citations: tuple[Citation, ...] = ()
+    iterations: int = 0
+    usage: Usage = field(default_factory=Usage)
+    by_model: Mapping[str, Usage] = field(default_factory=dict)
+    coverage: CoverageSummary = field(default_factory=lambda: CoverageSummary(0, 0, 0, 0))
+    trace: str | None = None
+    limit_detail: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `ask --json` prints: docs/design.md section 4.4."""
+        by_model = {name: usage_dict(usage) for name, usage in self.by_model.items()}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "answer": self.text,
+            "citations": [citation.to_dict() for citation in self.citations],
+            "stop_reason": self.stop_reason,
+            "iterations": self.iterations,
+            "usage": {**usage_dict(self.usage), "by_model": by_model},
+            "coverage": self.coverage.to_dict(),
+            "trace": self.trace,
+        }
+
+
+def usage_dict(usage: Usage) -> dict[str, Any]:
+    """The figures of a `usage` object, without `by_model`; `usd` None where not known."""
+    return {
+        "calls": usage.calls,
+        "input_tokens": usage.input_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "output_tokens": usage.output_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "usd": usage.usd,
+    }

@@ -1,0 +1,229 @@
+"""Every request to a provider goes through here: admitted by the budget, retried, recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Literal
+
+from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached, Reservation
+from rlm_rag.engine.limits import Limits
+from rlm_rag.errors import ContextWindowError, ModelError
+from rlm_rag.models.base import Completion, LanguageModel, Message, ModelRequest, Usage
+from rlm_rag.models.limiter import Limiter
+from rlm_rag.models.messages import alternate
+from rlm_rag.models.prices import ModelFacts
+from rlm_rag.models.retry import complete_with_retries
+from rlm_rag.models.tokens import count_message_tokens
+from rlm_rag.trace import events
+from rlm_rag.trace.recorder import Recorder
+
+Role = Literal["root", "sub"]
+# Sent as the output cap where a limit on tokens or money needs one and the model's own is larger:
+# replies of root models and leaves stay well below it.
+CAP_TOKENS = 4096
+# A last call with no time left to speak of still gets this long.
+FINAL_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class PricedModel:
+    """A model with what is known of it, and the limiter that its provider's models share."""
+
+    model: LanguageModel
+    facts: ModelFacts
+    limiter: Limiter
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+
+class ModelCalls:
+    """Sends the calls of one run and everything below it."""
+
+    def __init__(self, *, run_id: str, budget: Budget, limits: Limits, recorder: Recorder) -> None:
+        self._run_id = run_id
+        self._budget = budget
+        self._limits = limits
+        self._recorder = recorder
+        self._sent = 0
+
+    async def complete(
+        self,
+        model: PricedModel,
+        messages: Sequence[Message],
+        *,
+        role: Role,
+        block: int | None = None,
+        seq: int | None = None,
+        max_output_tokens: int | None = None,
+        final: bool = False,
+    ) -> Completion:
+        """Send one call, retries included; `final` draws on what was reserved for the last one.
+
+        Raises:
+            LimitReached: the call does not fit what is left; nothing was sent.
+            ModelError: the provider could not serve it.
+        """
+        ordered = alternate(messages)
+        prompt_tokens = count_message_tokens(ordered)
+        cap = self._output_cap(model.facts, max_output_tokens)
+        _check_window(model, prompt_tokens)
+        reservation = self._reserve(model, prompt_tokens, cap, role, final)
+        self._sent += 1
+        call = self._sent
+        self._record_call(call, model, role, block, seq, ordered)
+        request = ModelRequest(
+            messages=ordered, max_output_tokens=cap, timeout_seconds=self._timeout(final)
+        )
+        started = time.monotonic()
+        attempts = _Attempts(self._budget, reservation)
+        try:
+            completion = await complete_with_retries(
+                model.model,
+                request,
+                limiter=model.limiter,
+                before_attempt=attempts.begin,
+                deadline_seconds=self._timeout(final),
+            )
+        except (ModelError, LimitReached) as error:
+            attempts.failed()
+            said = error.detail if isinstance(error, LimitReached) else error.message
+            self._record_reply(call, model.name, None, started, said)
+            raise
+        except BaseException:
+            attempts.unknown()
+            self._record_reply(call, model.name, None, started, "the call was cancelled")
+            raise
+        completion = replace(completion, usage=_priced(completion.usage, model.facts))
+        self._budget.settle(reservation, completion.usage)
+        self._record_reply(call, completion.model, completion, started, None)
+        return completion
+
+    def _reserve(
+        self, model: PricedModel, prompt_tokens: int, cap: int | None, role: Role, final: bool
+    ) -> Reservation:
+        estimate = _estimate(model.facts, prompt_tokens, cap)
+        if final:
+            return self._budget.reserve_final(estimate, model=model.name)
+        if role == "root":
+            # The last root call has the same history before it, so it costs about as much.
+            self._budget.expect_final(estimate)
+        return self._budget.reserve(estimate, model=model.name, role=role)
+
+    def _output_cap(self, facts: ModelFacts, asked: int | None) -> int | None:
+        if asked is not None:
+            return asked
+        if self._limits.tokens is None and self._limits.usd is None:
+            return None
+        return min(CAP_TOKENS, facts.max_output_tokens or CAP_TOKENS)
+
+    def _timeout(self, final: bool) -> float:
+        left = self._budget.seconds_left(final=final)
+        if left is None:
+            return self._limits.call_seconds
+        return min(self._limits.call_seconds, max(left, FINAL_SECONDS if final else 0.1))
+
+    def _record_call(
+        self,
+        call: int,
+        model: PricedModel,
+        role: Role,
+        block: int | None,
+        seq: int | None,
+        messages: Sequence[Message],
+    ) -> None:
+        shown = () if role == "root" else [asdict(message) for message in messages]
+        self._recorder.record(
+            events.CallSent(
+                run=self._run_id,
+                call=call,
+                role=role,
+                model=model.name,
+                block=block,
+                seq=seq,
+                messages=shown,
+            )
+        )
+
+    def _record_reply(
+        self,
+        call: int,
+        model: str,
+        completion: Completion | None,
+        started: float,
+        error: str | None,
+    ) -> None:
+        self._recorder.record(
+            events.ReplyReceived(
+                run=self._run_id,
+                call=call,
+                text=completion.text if completion else "",
+                model=model,
+                finish_reason=completion.finish_reason if completion else "other",
+                usage=asdict(completion.usage if completion else Usage()),
+                seconds=round(time.monotonic() - started, 6),
+                error=error,
+            )
+        )
+
+
+class _Attempts:
+    """The requests of one call that have been sent so far."""
+
+    def __init__(self, budget: Budget, reservation: Reservation) -> None:
+        self._budget = budget
+        self._reservation = reservation
+        self._begun = 0
+
+    def begin(self) -> None:
+        if self._begun:
+            self._budget.reserve_retry(self._reservation)
+        self._begun += 1
+
+    def failed(self) -> None:
+        if self._begun:
+            self._budget.settle(self._reservation, Usage(calls=self._begun))
+        else:
+            self._budget.release(self._reservation)
+
+    def unknown(self) -> None:
+        """A cancelled request may have been billed: count what had been set aside for it."""
+        if self._begun:
+            self._budget.settle(self._reservation, None)
+        else:
+            self._budget.release(self._reservation)
+
+
+def _check_window(model: PricedModel, prompt_tokens: int) -> None:
+    window = model.facts.context_window
+    if window is not None and prompt_tokens > window:
+        raise ContextWindowError(
+            f"the prompt has about {prompt_tokens:,} tokens, the window of {model.name} "
+            f"{window:,}; nothing was sent",
+            hint="split the text and send the parts with llm_query_batched",
+        )
+
+
+def _estimate(facts: ModelFacts, prompt_tokens: int, cap: int | None) -> CallEstimate:
+    output = cap or 0
+    usd = None
+    if facts.price is not None:
+        usd = facts.price.usd(input_tokens=prompt_tokens, output_tokens=output)
+    return CallEstimate(input_tokens=prompt_tokens, output_tokens=output, usd=usd)
+
+
+def _priced(usage: Usage, facts: ModelFacts) -> Usage:
+    """Return the usage with its cost, by the price given or known."""
+    if facts.price is None:
+        return replace(usage, usd=usage.usd or None)
+    return replace(
+        usage,
+        usd=facts.price.usd(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+        ),
+    )
