@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,18 +10,23 @@ import click
 from rlm_rag.cli import streams
 from rlm_rag.cli.display import Display, choose_display
 from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
-from rlm_rag.cli.options import Loading, json_option, opened, source_options, split_last
+from rlm_rag.cli.options import (
+    LIMIT_DEFAULTS,
+    json_option,
+    opened,
+    source_options,
+    split_last,
+    take_loading,
+)
 from rlm_rag.engine.limits import Limits
-from rlm_rag.errors import UsageError
+from rlm_rag.errors import RunInterrupted, UsageError
 from rlm_rag.settings import SANDBOXES, STRATEGIES, Settings, Value, read_settings
 
 if TYPE_CHECKING:
+    from rlm_rag.api import RLM
     from rlm_rag.engine.answer import Answer
 
-    from rlm_rag.api import RLM
-
 Command = TypeVar("Command", bound=Callable[..., Any])
-LIMIT_DEFAULTS = {item.name: item.default for item in fields(Limits)}
 EXAMPLE = 'rlm-rag ask ./repo "Where is retry backoff computed?"'
 READY_STRATEGIES = ("auto", "rlm")
 
@@ -55,6 +59,9 @@ def settings_options(command: Command) -> Command:
 @click.command()
 @click.argument("arguments", nargs=-1, metavar="SOURCE... QUESTION")
 @settings_options
+@click.option(
+    "--price", metavar="IN/OUT", help="Dollars a million tokens, where the price is not known."
+)
 @click.option("--no-trace", is_flag=True, help="Keep no record of the run.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but the answer.")
 @click.option("-v", "--verbose", is_flag=True, help="Show code and output as they run.")
@@ -62,16 +69,12 @@ def settings_options(command: Command) -> Command:
 @json_option
 def ask(
     arguments: tuple[str, ...],
+    price: str | None,
     no_trace: bool,
     quiet: bool,
     verbose: bool,
     as_json: bool,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-    hidden: bool,
-    ignore: bool,
-    max_file_bytes: int | None,
-    **flags: Value,
+    **options: Any,
 ) -> int:
     """Ask QUESTION of SOURCE; the answer comes with citations that were checked.
 
@@ -80,22 +83,17 @@ def ask(
         git log -p | rlm-rag ask - "Which commit changed the default port?"
     """
     sources, question = split_last(arguments, what="the question", example=EXAMPLE)
-    if no_trace:
-        flags["trace"] = False
+    loading = take_loading(options)
+    flags: dict[str, Value] = options | ({"trace": False} if no_trace else {})
     settings = read_settings(flags, limit_defaults=LIMIT_DEFAULTS)
     _announce(settings)
-    loading = Loading(
-        include=include,
-        exclude=exclude,
-        hidden=hidden,
-        ignore=ignore,
-        max_file_bytes=max_file_bytes,
-    )
     display = choose_display(quiet=quiet, verbose=verbose)
-    rlm = _rlm(settings, display)
+    rlm = _rlm(settings, price, display)
     with opened(sources, **loading) as corpus:
         try:
             answer = rlm.ask(corpus, question)
+        except RunInterrupted as interruption:
+            answer = interruption.answer
         finally:
             display.close()
         if as_json:
@@ -122,10 +120,15 @@ def _announce(settings: Settings) -> None:
         )
 
 
-def _rlm(settings: Settings, display: Display) -> RLM:
-    """Open the models before the sources are read, so that a missing key is told at once."""
+def _rlm(settings: Settings, price: str | None, display: Display) -> RLM:
     from rlm_rag.api import RLM
+    from rlm_rag.models.prices import parse_price
+    from rlm_rag.models.router import open_model
 
+    # Before the sources are read, so that a wrong name or a missing key is told at once.
+    known_price = parse_price(price) if price else None
+    for name in {settings.model, settings.sub_model} - {None}:
+        open_model(str(name), api_base=settings.api_base, price=known_price)
     limits: dict[str, Any] = dict(settings.limits)
     return RLM(
         model=settings.model,
@@ -133,6 +136,8 @@ def _rlm(settings: Settings, display: Display) -> RLM:
         api_base=settings.api_base,
         limits=Limits(**limits),
         sandbox=settings.sandbox,
+        strategy=settings.strategy,
+        price=price,
         trace=settings.trace,
         on_event=display,
     )
@@ -176,9 +181,9 @@ def _show_figures(answer: Answer) -> None:
 def _exit_code(answer: Answer) -> int:
     if answer.stop_reason == "answered":
         return DONE
-    detail = f" ({answer.detail})" if answer.detail else ""
     if answer.stop_reason == "interrupted":
         streams.note("interrupted: the answer is partial")
         return INTERRUPTED
-    streams.note(f"stopped early by {answer.stop_reason}{detail}: the answer may be partial")
+    detail = f": {answer.limit_detail}" if answer.limit_detail else ""
+    streams.note(f"stopped early ({answer.stop_reason}){detail}; the answer may be partial")
     return PARTIAL

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from rlm_rag.cli import streams
-from rlm_rag.cli.ask import LIMIT_DEFAULTS
 from rlm_rag.cli.exits import DONE
-from rlm_rag.cli.options import json_option
+from rlm_rag.cli.options import LIMIT_DEFAULTS, json_option
 from rlm_rag.settings import SETTINGS, Setting, Settings, Value, read_settings, user_config_file
 
 

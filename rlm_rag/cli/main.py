@@ -42,7 +42,10 @@ def _guarded(arguments: list[str]) -> int:
         streams.flush_or_discard()
         return DONE
     except Exception as error:  # noqa: BLE001 the last place that can turn it into a message
-        code = failures.report(error, as_json=as_json)
+        if isinstance(error, BrokenPipeError) and streams.reader_left():
+            code = DONE
+        else:
+            code = failures.report(error, as_json=as_json)
         streams.flush_or_discard()
     return code
 

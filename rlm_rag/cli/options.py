@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import click
 
 from rlm_rag.cli import streams
+from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 SHOWN_WARNINGS = 3
+LIMIT_DEFAULTS: dict[str, float | int | None] = {
+    item.name: getattr(Limits(), item.name) for item in fields(Limits)
+}
 
 
 class Loading(TypedDict):
@@ -50,6 +55,17 @@ def source_options(command: Command) -> Command:
     return command
 
 
+def take_loading(options: dict[str, Any]) -> Loading:
+    """Take the values of `source_options` out of all the options of a command."""
+    return Loading(
+        include=options.pop("include"),
+        exclude=options.pop("exclude"),
+        hidden=options.pop("hidden"),
+        ignore=options.pop("ignore"),
+        max_file_bytes=options.pop("max_file_bytes"),
+    )
+
+
 def split_last(arguments: Sequence[str], *, what: str, example: str) -> tuple[tuple[str, ...], str]:
     """Split `SOURCE... LAST` into the sources and the last argument.
 
@@ -77,7 +93,8 @@ def opened(sources: Sequence[str], **loading: Unpack[Loading]) -> Iterator[Searc
     """
     from rlm_rag.api import load_sources
 
-    with load_sources(list(sources), **loading) as corpus:
+    corpus = load_sources(list(sources), **loading)
+    with corpus:
         for warning in corpus.warnings[:SHOWN_WARNINGS]:
             streams.note(f"warning: {warning}")
         more = len(corpus.warnings) - SHOWN_WARNINGS

@@ -59,22 +59,16 @@ def pack(
 
 
 def _list(corpus: SearchableCorpus, *, as_json: bool) -> None:
-    packed = corpus.packed
     if as_json:
         documents = [
-            {
-                "path": packed.path(index),
-                "lines": packed.line_count(index),
-                "bytes": len(packed.content_bytes(index)),
-            }
-            for index in range(len(packed))
+            {"path": document.path, "lines": document.line_count, "bytes": document.size_bytes}
+            for document in corpus
         ]
         streams.result_json({"documents": documents} | _left_out(corpus))
         return
-    for index in range(len(packed)):
-        size = len(packed.content_bytes(index))
-        streams.result(f"{packed.line_count(index):>9,} {size:>12,}  {packed.path(index)}")
-    streams.result(f"{corpus.line_count:>9,} {corpus.total_bytes:>12,}  {len(corpus):,} documents")
+    for document in corpus:
+        streams.result(f"{document.line_count:>9,} {document.size_bytes:>13,}  {document.path}")
+    streams.result(f"{corpus.line_count:>9,} {corpus.total_bytes:>13,}  {len(corpus):,} documents")
     if corpus.skipped:
         streams.result("\nskipped:")
         for skipped in corpus.skipped:

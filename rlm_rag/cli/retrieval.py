@@ -138,7 +138,7 @@ def outline(
     with opened([source], **loading) as corpus:
         if path is None and len(corpus) > 1:
             return _outline_all(corpus, budget_chars, as_json=as_json)
-        only = path if path is not None else corpus[0].path
+        only = path if path is not None else next(corpus.paths())
         return _print_text(
             corpus.retrieve(OutlineRequest(path=only, budget_chars=budget_chars)), as_json=as_json
         )
@@ -247,15 +247,15 @@ def _print_text(result: Result, *, as_json: bool) -> int:
 
 def _outline_all(corpus: SearchableCorpus, budget_chars: int | None, *, as_json: bool) -> int:
     outlines: dict[str, Any] = {}
-    for document in corpus:
-        found = corpus.retrieve(OutlineRequest(path=document.path, budget_chars=budget_chars))
+    for path in corpus.paths():
+        found = corpus.retrieve(OutlineRequest(path=path, budget_chars=budget_chars))
         assert isinstance(found, TextResult)
         if found.error:
             raise RetrievalError(found.error)
         if as_json:
-            outlines[document.path] = _as_json(found)
+            outlines[path] = _as_json(found)
         elif found.text:
-            streams.heading(document.path)
+            streams.heading(path)
             streams.result(found.text.rstrip("\n") + "\n")
     if as_json:
         streams.result_json({"outlines": outlines})

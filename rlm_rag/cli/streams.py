@@ -38,6 +38,17 @@ def flush() -> None:
         sys.stdout.flush()
 
 
+def reader_left() -> bool:
+    """Whether nobody reads standard output any more, as far as what is buffered can tell."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
 def flush_or_discard() -> None:
     """Write out what is buffered, or give it up, so that the interpreter's end does not try."""
     try:
