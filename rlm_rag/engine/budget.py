@@ -310,7 +310,7 @@ class Budget:
         limits = self._limits
         kept = ", one call being kept for the final answer" if keep_final else ""
         seconds_left = self.turn_seconds_left() if keep_final else self.seconds_left()
-        if seconds_left == 0:
+        if seconds_left == 0 and limits.seconds is not None:
             return LimitReached("timeout", f"the limit of {limits.seconds:g} seconds is reached")
         if limits.calls is not None and committed.calls + 1 > limits.calls:
             return LimitReached("budget_calls", f"the limit of {limits.calls} calls{kept}")

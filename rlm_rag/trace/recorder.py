@@ -1,0 +1,160 @@
+"""Write a run's events to its trace file as they happen."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rlm_rag.errors import TraceError
+from rlm_rag.trace.events import SCHEMA_VERSION, Answered, Event, ReplyReceived
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+
+
+class Recorder:
+    """Appends events to a new file, one line of ASCII JSON each; safe to call from any thread.
+
+    An event is in the file when `record` returns; replies and the answer are on the disk. A
+    disk that is full, or fails, ends the recording and not the run: `failure` then says why,
+    and the file holds whole lines. With `path` None nothing is written. `on_event` is called
+    with each event after it was written, also where recording has failed.
+
+    Raises:
+        TraceError: the file exists already.
+    """
+
+    def __init__(
+        self, path: Path | None, *, on_event: Callable[[Event], None] | None = None
+    ) -> None:
+        self._path = path
+        self._on_event = on_event
+        self._lock = threading.Lock()
+        self._seq = 0
+        self._size = 0
+        self._failure: str | None = None
+        self._fd: int | None = None
+        if path is not None:
+            self._open(path)
+
+    @property
+    def path(self) -> Path | None:
+        """The trace file, None where nothing is recorded."""
+        return self._path
+
+    @property
+    def failure(self) -> str | None:
+        """Why recording ended early, None while all is well."""
+        return self._failure
+
+    def record(self, event: Event) -> None:
+        """Write one event.
+
+        Raises:
+            TypeError: a field of the event is not JSON; nothing was written.
+        """
+        with self._lock:
+            if self._fd is not None:
+                self._write(self._fd, event)
+        if self._on_event is not None:
+            self._on_event(event)
+
+    def close(self) -> None:
+        """Close the file; idempotent. Later events are not written."""
+        with self._lock:
+            if self._fd is not None:
+                os.close(self._fd)
+                self._fd = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _open(self, path: Path) -> None:
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND
+        flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        try:
+            path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            self._fd = os.open(path, flags, FILE_MODE)
+        except FileExistsError as error:
+            raise TraceError(
+                f"the trace {path} exists already", hint="choose another name for it"
+            ) from error
+        except OSError as error:
+            self._fail("cannot be written", error)
+
+    def _write(self, fd: int, event: Event) -> None:
+        line = _line(event, self._seq + 1)
+        written = 0
+        try:
+            while written < len(line):
+                written += os.write(fd, line[written:])
+            self._seq += 1
+            self._size += written
+            if isinstance(event, ReplyReceived | Answered):
+                os.fsync(fd)
+        except OSError as error:
+            self._fail("ends early", error)
+            self._cut_torn_line(fd)
+            os.close(fd)
+            self._fd = None
+
+    def _cut_torn_line(self, fd: int) -> None:
+        try:
+            os.ftruncate(fd, self._size)
+        except OSError as error:
+            # A reader copes with a torn last line; only the reason grows.
+            self._failure = f"{self._failure}; its last line is torn ({error.strerror})"
+
+    def _fail(self, what: str, error: OSError) -> None:
+        self._failure = f"the trace {self._path} {what}: {error.strerror or error}"
+
+
+def _line(event: Event, seq: int) -> bytes:
+    entry: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "type": event.type,
+        "seq": seq,
+        "time": datetime.now(UTC).isoformat(timespec="microseconds"),
+    }
+    for item in fields(event):
+        entry[item.name] = getattr(event, item.name)
+    try:
+        text = json.dumps(entry, ensure_ascii=True, allow_nan=False, default=_plain)
+    except ValueError:
+        # Not a number, or infinite: JSON has neither.
+        text = json.dumps(_finite(entry), ensure_ascii=True, allow_nan=False)
+    return text.encode("ascii") + b"\n"
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} cannot stand in a trace")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_finite(item) for item in value]
+    return value

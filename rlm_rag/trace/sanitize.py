@@ -1,0 +1,30 @@
+"""Make text from models and corpora safe to show on a terminal."""
+
+from __future__ import annotations
+
+import re
+
+# Controls other than newline and tab, DEL and C1; lone surrogates; line and paragraph
+# separators; direction overrides, isolates and marks; invisible fillers, tags and selectors.
+# Zero-width joiners stay: Persian and emoji need them.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+
+def printable(text: str) -> str:
+    """Return `text` with what a terminal would obey or hide shown as an escape, `\\x1b`.
+
+    Newlines and tabs stay, CR LF becomes LF. The result encodes to UTF-8.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSAFE.sub(_escaped, text.replace("\r\n", "\n"))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,161 @@
+"""The folder of trace files: names for new runs, finding old ones, and keeping it small."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+
+from rlm_rag.errors import TraceError
+
+MAX_RUNS = 200
+MAX_BYTES = 1 << 30
+
+_SUFFIX = ".jsonl"
+_RUN_ID = re.compile(r"\d{8}-\d{6}-\d{6}-[0-9a-f]{6}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """One trace in the store. `started` is UTC, ISO 8601, from the run's id."""
+
+    id: str
+    path: Path
+    size_bytes: int
+    started: str
+
+
+def default_state_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """The user's state folder for this program: `XDG_STATE_HOME` or the platform's own."""
+    environ = os.environ if environ is None else environ
+    chosen = environ.get("XDG_STATE_HOME", "")
+    if chosen and Path(chosen).is_absolute():
+        return Path(chosen) / "rlm-rag"
+    if sys.platform == "win32":
+        local = environ.get("LOCALAPPDATA")
+        return (Path(local) if local else Path.home() / "AppData" / "Local") / "rlm-rag"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "rlm-rag"
+    return Path.home() / ".local" / "state" / "rlm-rag"
+
+
+def new_run_id() -> str:
+    """A new id: its start in UTC, to the microsecond, then six random hex digits."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}"
+
+
+class TraceStore:
+    """The traces of one state folder (the user's own by default), in its folder `runs`."""
+
+    def __init__(self, state_folder: Path | None = None) -> None:
+        self._folder = (state_folder or default_state_folder()) / "runs"
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
+    def path_of(self, run_id: str) -> Path:
+        """Where the trace of that run lies, or would lie."""
+        return self._folder / f"{run_id}{_SUFFIX}"
+
+    def list_runs(self) -> tuple[RunFile, ...]:
+        """All traces, oldest first.
+
+        Raises:
+            TraceError: the folder cannot be read.
+        """
+        try:
+            with os.scandir(self._folder) as entries:
+                names = sorted(
+                    entry.name
+                    for entry in entries
+                    if entry.name.endswith(_SUFFIX)
+                    and _RUN_ID.fullmatch(entry.name.removesuffix(_SUFFIX))
+                )
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise TraceError(
+                f"the folder of traces {self._folder} cannot be read: {error.strerror}",
+                hint="check its permissions, or set XDG_STATE_HOME",
+            ) from error
+        runs = (self._run_file(name.removesuffix(_SUFFIX)) for name in names)
+        return tuple(run for run in runs if run is not None)
+
+    def find_run(self, name: str) -> Path:
+        """The trace that `name` means: `last`, a path, an id, or the unique start of one.
+
+        Raises:
+            TraceError: there is none, or there are several.
+        """
+        path = Path(name)
+        if (path.suffix == _SUFFIX or path.name != name) and name:
+            if path.is_file():
+                return path
+            raise TraceError(f"there is no trace at {name}", hint="see: rlm-rag trace list")
+        runs = self.list_runs()
+        if not runs:
+            raise TraceError(
+                f"there are no traces in {self._folder}", hint="run `rlm-rag ask` to make one"
+            )
+        if name == "last":
+            return runs[-1].path
+        matches = [run for run in runs if name and run.id.startswith(name)]
+        if len(matches) == 1:
+            return matches[0].path
+        if not matches:
+            close = get_close_matches(name, [run.id for run in runs], n=3, cutoff=0.5)
+            hint = f"did you mean {', '.join(close)}?" if close else "see: rlm-rag trace list"
+            raise TraceError(f"no run is called {name!r}", hint=hint)
+        shown = ", ".join(run.id for run in matches[-3:])
+        raise TraceError(
+            f"{len(matches)} runs begin with {name!r}", hint=f"give more of the id: {shown}"
+        )
+
+    def prune(self, *, max_runs: int = MAX_RUNS, max_bytes: int = MAX_BYTES) -> int:
+        """Remove the oldest traces beyond either limit, never the newest; how many were."""
+        kept = 0
+        kept_bytes = 0
+        removed = 0
+        for run in reversed(self.list_runs()):
+            kept += 1
+            kept_bytes += run.size_bytes
+            if kept > 1 and (kept > max_runs or kept_bytes > max_bytes):
+                removed += _remove(run.path)
+        return removed
+
+    def clear(self) -> int:
+        """Remove every trace; how many were removed.
+
+        Raises:
+            TraceError: one could not be removed.
+        """
+        return sum(_remove(run.path) for run in self.list_runs())
+
+    def _run_file(self, run_id: str) -> RunFile | None:
+        path = self.path_of(run_id)
+        try:
+            size = path.stat(follow_symlinks=False).st_size
+        except FileNotFoundError:
+            # Another process pruned it since the folder was listed.
+            return None
+        started = datetime.strptime(run_id.rpartition("-")[0], "%Y%m%d-%H%M%S-%f")
+        return RunFile(run_id, path, size, started.replace(tzinfo=UTC).isoformat())
+
+
+def _remove(path: Path) -> int:
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise TraceError(
+            f"the trace {path} cannot be removed: {error.strerror}", hint="check its permissions"
+        ) from error
+    return 1
