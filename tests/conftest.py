@@ -1,0 +1,56 @@
+"""What every test gets: no key and no setting of the machine's user, and loopback providers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from tests.servers.anthropic_messages import AnthropicMessagesServer
+from tests.servers.openai_chat import OpenAiChatServer
+
+_FOREIGN_PREFIXES = ("RLM_RAG_", "LITELLM_", "OPENAI_", "ANTHROPIC_", "AWS_", "AZURE_", "GOOGLE_")
+_FOREIGN_ENDINGS = ("_API_KEY", "_API_BASE", "_API_TOKEN", "_AUTH_TOKEN", "_PROXY", "_proxy")
+
+# Two shared cores stall now and then; no database, so that a run leaves no files behind.
+settings.register_profile("rlm-rag", deadline=None, database=None)
+settings.load_profile("rlm-rag")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--deep", action="store_true", help="run the tests that take minutes too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--deep"):
+        return
+    skip = pytest.mark.skip(reason="takes minutes: run with --deep")
+    for item in items:
+        if "deep" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def clean_environment() -> Iterator[None]:
+    """Neither keys nor settings of whoever runs the tests, in this process or its children."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith(_FOREIGN_PREFIXES) or name.endswith(_FOREIGN_ENDINGS):
+                patch.delenv(name)
+        yield
+
+
+@pytest.fixture
+def openai_server() -> Iterator[OpenAiChatServer]:
+    """A server of OpenAI's protocol; assign its `script`, give its `api_base`."""
+    with OpenAiChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+def anthropic_server() -> Iterator[AnthropicMessagesServer]:
+    """A server of Anthropic's protocol; assign its `script`, give its `api_base`."""
+    with AnthropicMessagesServer() as server:
+        yield server
