@@ -62,6 +62,8 @@ class Reservation:
 
     id: int
     estimate: CallEstimate
+    model: str
+    role: CallRole
     final: bool = False
 
 
@@ -104,28 +106,30 @@ class Budget:
         self._by_model: dict[str, Usage] = {}
         self._by_role: dict[CallRole, Usage] = {}
 
-    def reserve(self, estimate: CallEstimate) -> Reservation:
+    def reserve(
+        self, estimate: CallEstimate, *, model: str = "", role: CallRole = "sub"
+    ) -> Reservation:
         """Admit one call.
 
         Raises:
             LimitReached: it does not fit beside the calls in flight and the final root call.
         """
         self._check(estimate, keep_final=True)
-        return self._admit(estimate, final=False)
+        return self._admit(estimate, model, role, final=False)
 
     def reserve_many(
-        self, estimates: Iterable[CallEstimate]
+        self, estimates: Iterable[CallEstimate], *, model: str = "", role: CallRole = "sub"
     ) -> tuple[Reservation | LimitReached, ...]:
         """Admit the calls of a batch that fit, in order; the others' refusals stand in place."""
         outcomes: list[Reservation | LimitReached] = []
         for estimate in estimates:
             try:
-                outcomes.append(self.reserve(estimate))
+                outcomes.append(self.reserve(estimate, model=model, role=role))
             except LimitReached as refusal:
                 outcomes.append(refusal)
         return tuple(outcomes)
 
-    def reserve_final(self, estimate: CallEstimate) -> Reservation:
+    def reserve_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
         """Admit the run's last root call, out of all that is left.
 
         Raises:
@@ -133,7 +137,7 @@ class Budget:
         """
         self._check(estimate, keep_final=False)
         self._final_taken = True
-        return self._admit(estimate, final=True)
+        return self._admit(estimate, model, "root", final=True)
 
     def reserve_retry(self, reservation: Reservation) -> None:
         """Admit one more request for a call whose last request failed.
@@ -146,14 +150,7 @@ class Budget:
         self._check(CallEstimate(0, 0, 0.0), keep_final=not reservation.final)
         pending.calls += 1
 
-    def settle(
-        self,
-        reservation: Reservation,
-        usage: Usage | None,
-        *,
-        model: str = "",
-        role: CallRole = "sub",
-    ) -> None:
+    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
         """Count what a call cost; `usage.calls` is the number of its requests, retries included.
 
         None, for a call that was sent and whose cost nobody knows, counts its whole estimate.
@@ -177,7 +174,7 @@ class Budget:
             self._spent.tokens + usage.input_tokens + usage.output_tokens,
             self._spent.usd + usd,
         )
-        self._count(usage, model, role)
+        self._count(usage, reservation.model, reservation.role)
 
     def release(self, reservation: Reservation) -> None:
         """Give back what a call that was not sent had reserved; idempotent."""
@@ -212,19 +209,15 @@ class Budget:
         """Time since the budget was made."""
         return self._clock() - self._started
 
-    def seconds_left(self) -> float | None:
-        """Time left until the run's limit; None: no limit."""
-        if self._limits.seconds is None:
+    def seconds_left(self, *, final: bool = False) -> float | None:
+        """Time left for ordinary work, or with `final` for the last call too; None: no limit."""
+        limit = self._limits.seconds
+        if limit is None:
             return None
-        return max(0.0, self._limits.seconds - self.elapsed_seconds())
-
-    def turn_seconds_left(self) -> float | None:
-        """Time left for ordinary work, the final call's share being kept; None: no limit."""
-        left = self.seconds_left()
-        if left is None or self._limits.seconds is None or self._final_taken:
-            return left
-        kept = min(DEFAULT_FINAL_SECONDS, self._limits.seconds * FINAL_SHARE)
-        return max(0.0, left - kept)
+        kept = 0.0
+        if not final and not self._final_taken:
+            kept = min(DEFAULT_FINAL_SECONDS, limit * FINAL_SHARE)
+        return max(0.0, limit - kept - self.elapsed_seconds())
 
     def calls_left(self) -> int | None:
         """Ordinary calls that would be admitted now; None: no limit."""
@@ -244,18 +237,6 @@ class Budget:
             return None
         return max(0.0, self._limits.usd - self._committed(keep_final=True).usd)
 
-    def left(self) -> str:
-        """What is left of the limits for ordinary work, in words; empty where none is set."""
-        calls, tokens, usd = self.calls_left(), self.tokens_left(), self.usd_left()
-        seconds = self.turn_seconds_left()
-        parts = [
-            None if calls is None else f"{calls:,} calls",
-            None if tokens is None else f"{tokens:,} tokens",
-            None if usd is None else f"${usd:.4f}",
-            None if seconds is None else f"{seconds:.0f} seconds",
-        ]
-        return ", ".join(part for part in parts if part is not None)
-
     def _get(self, reservation: Reservation) -> _Pending:
         pending = self._pending.get(reservation.id)
         if pending is None:
@@ -267,8 +248,10 @@ class Budget:
         self._by_model[model] = self._by_model.get(model, Usage()) + usage
         self._by_role[role] = self._by_role.get(role, Usage()) + usage
 
-    def _admit(self, estimate: CallEstimate, *, final: bool) -> Reservation:
-        reservation = Reservation(self._next_id, estimate, final)
+    def _admit(
+        self, estimate: CallEstimate, model: str, role: CallRole, *, final: bool
+    ) -> Reservation:
+        reservation = Reservation(self._next_id, estimate, model, role, final)
         self._next_id += 1
         self._pending[reservation.id] = _Pending(reservation)
         return reservation
@@ -309,7 +292,7 @@ class Budget:
     ) -> LimitReached | None:
         limits = self._limits
         kept = ", one call being kept for the final answer" if keep_final else ""
-        seconds_left = self.turn_seconds_left() if keep_final else self.seconds_left()
+        seconds_left = self.seconds_left(final=not keep_final)
         if seconds_left == 0 and limits.seconds is not None:
             return LimitReached("timeout", f"the limit of {limits.seconds:g} seconds is reached")
         if limits.calls is not None and committed.calls + 1 > limits.calls:

@@ -25,7 +25,7 @@ class Recorder:
 
     An event is in the file when `record` returns; replies and the answer are on the disk. A
     disk that is full, or fails, ends the recording and not the run: `failure` then says why,
-    and the file holds whole lines. With `path` None nothing is written. `on_event` is called
+    and the file holds whole lines. With `path` None nothing is written. `listener` is called
     with each event after it was written, also where recording has failed.
 
     Raises:
@@ -33,10 +33,10 @@ class Recorder:
     """
 
     def __init__(
-        self, path: Path | None, *, on_event: Callable[[Event], None] | None = None
+        self, path: Path | None, *, listener: Callable[[Event], None] | None = None
     ) -> None:
         self._path = path
-        self._on_event = on_event
+        self._listener = listener
         self._lock = threading.Lock()
         self._seq = 0
         self._size = 0
@@ -64,8 +64,8 @@ class Recorder:
         with self._lock:
             if self._fd is not None:
                 self._write(self._fd, event)
-        if self._on_event is not None:
-            self._on_event(event)
+        if self._listener is not None:
+            self._listener(event)
 
     def close(self) -> None:
         """Close the file; idempotent. Later events are not written."""

@@ -6,13 +6,15 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 
 from rlm_rag.errors import TraceError
+from rlm_rag.trace.events import Event
+from rlm_rag.trace.recorder import Recorder
 
 MAX_RUNS = 200
 MAX_BYTES = 1 << 30
@@ -51,14 +53,27 @@ def new_run_id() -> str:
 
 
 class TraceStore:
-    """The traces of one state folder (the user's own by default), in its folder `runs`."""
+    """The traces in one folder: by default `runs`, in the user's state folder."""
 
-    def __init__(self, state_folder: Path | None = None) -> None:
-        self._folder = (state_folder or default_state_folder()) / "runs"
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = default_state_folder() / "runs" if folder is None else folder
 
     @property
     def folder(self) -> Path:
         return self._folder
+
+    def create(self, run_id: str, *, listener: Callable[[Event], None] | None = None) -> Recorder:
+        """Begin the trace of a new run, and make room for it by the store's limits.
+
+        Where it cannot be written the recorder's `failure` says why.
+        """
+        recorder = Recorder(self.path_of(run_id), listener=listener)
+        try:
+            self.prune()
+        except TraceError:
+            # Whether this run is recorded does not hang on what is left of older ones.
+            return recorder
+        return recorder
 
     def path_of(self, run_id: str) -> Path:
         """Where the trace of that run lies, or would lie."""
@@ -119,12 +134,14 @@ class TraceStore:
         )
 
     def prune(self, *, max_runs: int = MAX_RUNS, max_bytes: int = MAX_BYTES) -> int:
-        """Remove the oldest traces beyond either limit, never the newest; how many were."""
-        kept = 0
+        """Remove the oldest traces beyond either limit, never the newest; how many were.
+
+        Raises:
+            TraceError: the folder cannot be read, or a trace not removed.
+        """
         kept_bytes = 0
         removed = 0
-        for run in reversed(self.list_runs()):
-            kept += 1
+        for kept, run in enumerate(reversed(self.list_runs()), start=1):
             kept_bytes += run.size_bytes
             if kept > 1 and (kept > max_runs or kept_bytes > max_bytes):
                 removed += _remove(run.path)
