@@ -13,6 +13,16 @@ class Transport(Protocol):
         """The name of the layer that confines the worker, as `doctor` and the trace show it."""
         ...
 
+    @property
+    def corpus(self) -> str | None:
+        """The packed corpus' path as the worker sees it; None where it has none."""
+        ...
+
+    @property
+    def ending(self) -> str:
+        """How the worker ended, in a few words; "" while it lives or where that is unknown."""
+        ...
+
     async def send(self, data: bytes) -> None:
         """Write whole frames, newline included.
 

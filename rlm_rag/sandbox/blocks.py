@@ -1,0 +1,100 @@
+"""What a session and its user hand each other: calls and replies, blocks and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceCall:
+    """A call of model code for a service of the host; nothing in it is to be trusted."""
+
+    call: int
+    block: int
+    name: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceReply:
+    """A service's value, as JSON, and a note that the worker prints to the block's stderr."""
+
+    value: Any
+    note: str | None = None
+
+
+class ServiceError(Exception):
+    """Raised by `serve`: the call is answered with an error, and the block goes on.
+
+    `kind` is a stable word such as `budget` or `bad_argument`; `message` says what to do.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+
+
+Serve = Callable[[ServiceCall], Awaitable[ServiceReply]]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSetup:
+    """What a worker is told before its first block (the `init` frame).
+
+    `shape` is how `context` appears (`documents`, `text`, `texts`, `mapping`); `services` and
+    `tools` are the names the host serves; `info` is what `capabilities()` shows.
+    """
+
+    shape: str = "documents"
+    services: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    info: Mapping[str, Any] = field(default_factory=dict)
+    await_seconds: float = 600
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerState:
+    """The `answer` of a worker after a block."""
+
+    content: str
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BlockError:
+    """Why a block ended early: an exception's name, `Timeout` or `WorkerLost`."""
+
+    type: str
+    message: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlockResult:
+    """What one block did.
+
+    `seconds` is the host's wall time of the block, of which `waited_seconds` had at least one
+    call outstanding; `variables` are (name, type, size as text); `stdout_cut` and `stderr_cut`
+    count characters left out. `restarted` says that the worker was replaced during the block or
+    just before it, and `lost` names the variables that went with it. Texts may hold escape
+    sequences and lone surrogates: they are data, to be cleaned where shown.
+    """
+
+    block: int
+    stdout: str = ""
+    stderr: str = ""
+    value: str | None = None
+    error: BlockError | None = None
+    answer: AnswerState | None = None
+    overwritten: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str, str], ...] = ()
+    seconds: float = 0.0
+    waited_seconds: float = 0.0
+    stdout_cut: int = 0
+    stderr_cut: int = 0
+    restarted: bool = False
+    lost: tuple[str, ...] = ()

@@ -1,0 +1,158 @@
+"""The calls of one worker that the host serves, and the clock that they stop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Set
+from typing import Any
+
+from rlm_rag.errors import ProtocolError, WorkerLostError
+from rlm_rag.sandbox import frames
+from rlm_rag.sandbox.blocks import Serve, ServiceCall, ServiceError, ServiceReply
+from rlm_rag.sandbox.transport import Transport
+
+MAX_OUTSTANDING_CALLS = 256
+
+
+class Clock:
+    """A block's time, which stands still while at least one of its calls is outstanding.
+
+    `over` is set when the time is up (then `expired` is true), or by `wake` before that.
+    """
+
+    def __init__(self, limit_seconds: float) -> None:
+        self.limit_seconds = limit_seconds
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.expired = False
+        self._began = self._resumed = time.monotonic()
+        self._worked = 0.0
+        self._calls = 0
+        self._alarm: asyncio.TimerHandle | None = None
+        self._stopped = False
+        self._arm()
+
+    def _arm(self) -> None:
+        left = max(0.0, self.limit_seconds - self._worked)
+        self._alarm = asyncio.get_running_loop().call_later(left, self._expire)
+
+    def _disarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _expire(self) -> None:
+        self.expired = not self.over.done()
+        self.wake()
+
+    def wake(self) -> None:
+        """Say that the block ended, or will not end."""
+        if not self.over.done():
+            self.over.set_result(None)
+
+    def call_began(self) -> None:
+        """Stand still, unless another call is outstanding."""
+        self._calls += 1
+        if self._calls == 1 and not self._stopped:
+            self._worked += time.monotonic() - self._resumed
+            self._disarm()
+
+    def call_ended(self) -> None:
+        """Go on, unless another call is outstanding."""
+        self._calls -= 1
+        if self._calls == 0 and not self._stopped:
+            self._resumed = time.monotonic()
+            self._arm()
+
+    def stop(self) -> tuple[float, float]:
+        """Stop for good; return the wall time, and the part of it that waited for calls."""
+        now = time.monotonic()
+        if not self._stopped:
+            self._stopped = True
+            self._disarm()
+            if self._calls == 0:
+                self._worked += now - self._resumed
+        wall = now - self._began
+        return wall, max(0.0, wall - self._worked)
+
+
+class Calls:
+    """The calls of one worker that are being served."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        serve: Serve,
+        services: Set[str],
+        fail: Callable[[Exception], None],
+    ) -> None:
+        self._transport = transport
+        self._serve = serve
+        self._services = services
+        self._fail = fail
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    async def take(self, message: Mapping[str, Any], clock: Clock | None) -> None:
+        """Serve a call in a task of its own, or refuse it where too many are outstanding."""
+        number = message["call"]
+        if number in self._tasks:
+            raise ProtocolError("a call came twice")
+        if message["name"] not in self._services:
+            text = f"{message['name']} is not offered here"
+            await self._transport.send(_error_frame(number, "unknown_service", text))
+            return
+        if len(self._tasks) >= MAX_OUTSTANDING_CALLS:
+            text = f"more than {MAX_OUTSTANDING_CALLS} calls at once; use the batched functions"
+            await self._transport.send(_error_frame(number, "too_many_calls", text))
+            return
+        call = ServiceCall(
+            number, message["block"], message["name"], tuple(message["args"]), message["kwargs"]
+        )
+        if clock is not None:
+            clock.call_began()
+        task = asyncio.get_running_loop().create_task(self._answer(call))
+        self._tasks[number] = task
+        task.add_done_callback(lambda _: self._forget(number, clock))
+
+    def _forget(self, number: int, clock: Clock | None) -> None:
+        del self._tasks[number]
+        if clock is not None:
+            clock.call_ended()
+
+    async def _answer(self, call: ServiceCall) -> None:
+        try:
+            frame = _reply_frame(call.call, await self._serve(call))
+        except ServiceError as error:
+            frame = _error_frame(call.call, error.kind, error.message)
+        except Exception as error:  # noqa: BLE001 - a fault of the host's: `run` raises it
+            self._fail(error)
+            return
+        try:
+            await self._transport.send(frame)
+        except WorkerLostError:
+            return  # The reader notices the end, and says how it came.
+
+    def cancel_all(self) -> None:
+        """Cancel every call; none of them is answered."""
+        for task in self._tasks.values():
+            task.cancel()
+
+    async def close(self) -> None:
+        """Cancel every call and wait until none is left."""
+        while self._tasks:
+            self.cancel_all()
+            await asyncio.wait(list(self._tasks.values()))
+            await asyncio.sleep(0)
+
+
+def _reply_frame(number: int, reply: ServiceReply) -> bytes:
+    message = {"t": "reply", "call": number, "ok": True, "value": reply.value, "note": reply.note}
+    try:
+        return frames.encode(message)
+    except ProtocolError as error:
+        return _error_frame(number, "too_large", f"the result is too large: {error.message}")
+
+
+def _error_frame(number: int, kind: str, message: str) -> bytes:
+    error = {"kind": kind, "message": message}
+    return frames.encode({"t": "reply", "call": number, "ok": False, "error": error, "note": None})

@@ -1,0 +1,81 @@
+"""What a self-test tries from inside a layer: a script, given to a bare interpreter as text.
+
+    probe HOST_PID CANARY_FILE TCP_PORT SOCKET_PATH ABSTRACT_NAME CORPUS
+
+It prints one line `NAME blocked` or `NAME OPEN` for each attempt, and `NAME works` for what a
+worker needs; `CORPUS` is the packed file as it should be seen.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+
+# Each attempt raises where the layer holds.
+_Attempt = Callable[[], object]
+
+
+def _connect(family: int, address: object) -> None:
+    with socket.socket(family, socket.SOCK_STREAM) as client:
+        client.settimeout(2)
+        client.connect(address)  # type: ignore[arg-type]
+
+
+def _create(path: str) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    os.unlink(path)
+
+
+def _see_host(pid: int) -> None:
+    # The host may itself be the first process of its container.
+    if pid != 1:
+        os.kill(pid, 0)
+    if os.getpid() == 1:
+        raise ProcessLookupError
+
+
+def attempts(arguments: list[str]) -> dict[str, _Attempt]:
+    """Return what must fail inside a layer, by name."""
+    pid, canary, port, path, abstract, corpus = arguments
+    folder = os.path.dirname(canary)
+    return {
+        "read a file of the host": lambda: open(canary).close(),
+        "list a folder of the host": lambda: os.listdir(folder),
+        "write beside a file of the host": lambda: _create(canary + ".written"),
+        "write to the root": lambda: _create("/written"),
+        "write beside the standard library": lambda: _create(os.__file__ + ".written"),
+        "write to the corpus": lambda: open(corpus, "a").close(),
+        "connect to a TCP listener": lambda: _connect(socket.AF_INET, ("127.0.0.1", int(port))),
+        "connect to a socket by path": lambda: _connect(socket.AF_UNIX, path),
+        "connect to an abstract socket": lambda: _connect(socket.AF_UNIX, "\0" + abstract),
+        "see the host's processes": lambda: _see_host(int(pid)),
+        "use a privilege": lambda: os.chroot("/"),
+    }
+
+
+def _read_corpus(corpus: str) -> None:
+    with open(corpus, "rb") as file:
+        if file.read() != b"corpus":
+            raise OSError("the corpus is not the one that was given")
+
+
+def main(arguments: list[str]) -> None:
+    """Try everything and print the outcomes."""
+    for name, attempt in attempts(arguments).items():
+        try:
+            attempt()
+            outcome = "OPEN"
+        except OSError:
+            outcome = "blocked"
+        print(name, outcome, sep=": ")
+    _read_corpus(arguments[-1])
+    with tempfile.TemporaryFile() as file:
+        file.write(b"scratch")
+    print("the corpus and the scratch folder: work")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

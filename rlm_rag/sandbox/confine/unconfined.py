@@ -1,0 +1,38 @@
+"""No confinement: the same worker as a plain process, only where asked for by name."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from rlm_rag.sandbox.boot import SOURCE_ROOT
+from rlm_rag.sandbox.confine.view import (
+    Launch,
+    Program,
+    WorkerLimits,
+    inside_environment,
+    interpreter,
+)
+
+_LAUNCHER = str(Path(__file__).with_name("launch.py"))
+
+
+class Unconfined:
+    """The layer `none`: an empty environment and a scratch folder of its own, nothing more."""
+
+    name = "none"
+
+    def launch(
+        self, program: Program, *, packed_path: str | None, limits: WorkerLimits, info_fd: int
+    ) -> Launch:
+        """Return the command that starts `program` in a new scratch folder."""
+        del limits, info_fd
+        folder = tempfile.mkdtemp(prefix="rlm-rag-scratch-")
+        command = program(str(SOURCE_ROOT), interpreter())
+        if sys.platform == "linux":
+            plain = [interpreter(), "-I", "-S", "-B", _LAUNCHER, "parent", str(os.getpid())]
+            command = [*plain, "plain", folder, "run", *command]
+        corpus = None if packed_path is None else str(Path(packed_path).resolve())
+        return Launch(tuple(command), inside_environment(folder), corpus, folder, reports_pid=False)

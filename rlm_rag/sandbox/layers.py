@@ -1,0 +1,159 @@
+"""Chooses how workers are confined: the strongest layer that passes a self-test, or none by name.
+
+The self-test runs the layer's real launcher over a probe that tries to reach canaries which the
+host laid out; a layer is used only where every attempt failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlm_rag.errors import SandboxUnavailableError, UsageError
+from rlm_rag.sandbox.confine import probe
+from rlm_rag.sandbox.confine.bubblewrap import Bubblewrap
+from rlm_rag.sandbox.confine.namespaces import Namespaces
+from rlm_rag.sandbox.confine.unconfined import Unconfined
+from rlm_rag.sandbox.confine.view import CORPUS_INSIDE, Layer, WorkerLimits
+
+__all__ = ["LAYER_NAMES", "Layer", "choose_layer", "self_test"]
+
+# Strongest first.
+_CONFINING: tuple[Layer, ...] = (Bubblewrap(), Namespaces())
+LAYER_NAMES = ("auto", *(layer.name for layer in _CONFINING), "none")
+
+_PROBE_SECONDS = 15
+_FLAGS = ("-s", "-P", "-S", "-B")
+_WORKS = "the corpus and the scratch folder: work"
+
+_lock = threading.Lock()
+_verdicts: dict[str, str] = {}
+
+
+def choose_layer(name: str = "auto") -> Layer:
+    """Return the layer called `name`; `auto` is the strongest that passes its self-test here.
+
+    A self-test runs once a process, at the first use of its layer, and takes about 50 ms.
+    `none` confines nothing and is never chosen unless named.
+
+    Raises:
+        UsageError: there is no layer of that name.
+        SandboxUnavailableError: no layer asked for passed; says what each self-test found.
+    """
+    if name not in LAYER_NAMES:
+        raise UsageError(f"no sandbox is called {name!r}", hint=f"one of {', '.join(LAYER_NAMES)}")
+    if name == "none":
+        return Unconfined()
+    asked = [layer for layer in _CONFINING if name in ("auto", layer.name)]
+    for layer in asked:
+        if not verdict(layer):
+            return layer
+    found = "; ".join(f"{layer.name}: {verdict(layer)}" for layer in asked)
+    raise SandboxUnavailableError(
+        f"no sandbox works on this machine ({found})",
+        hint="install bubblewrap, or open user namespaces to this user; `--sandbox none` runs "
+        "model-written code without any confinement and must be asked for by name",
+    )
+
+
+def verdict(layer: Layer) -> str:
+    """Return what the layer's self-test found wrong, "" where it passed; kept for the process."""
+    with _lock:
+        if layer.name not in _verdicts:
+            _verdicts[layer.name] = "; ".join(self_test(layer))
+        return _verdicts[layer.name]
+
+
+def self_test(layer: Layer) -> list[str]:
+    """Return what `layer` does not hold against, or why it does not start; empty where it holds."""
+    try:
+        with _canaries() as canaries:
+            printed, said = _probe(layer, canaries)
+    except (SandboxUnavailableError, OSError, subprocess.TimeoutExpired) as error:
+        return [str(error)]
+    wanted = [f"{name}: blocked" for name in probe.attempts(canaries.arguments(CORPUS_INSIDE))]
+    if printed == [*wanted, _WORKS]:
+        return []
+    bad = [line for line in printed if line.endswith(": OPEN")]
+    return bad or [said or "the probe did not finish"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Canaries:
+    folder: Path
+    port: int
+    abstract: str
+
+    @property
+    def packed(self) -> Path:
+        return self.folder / "corpus"
+
+    def arguments(self, corpus: str) -> list[str]:
+        paths = [str(self.folder / "canary"), str(self.port), str(self.folder / "socket")]
+        return [str(os.getpid()), *paths, self.abstract, corpus]
+
+
+@contextlib.contextmanager
+def _canaries() -> Iterator[_Canaries]:
+    """Lay out what a probe must not reach: files, and listeners of three kinds."""
+    abstract = f"rlm-rag-{secrets.token_hex(8)}"
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rlm-rag-probe-")))
+        (folder / "canary").write_text("canary")
+        (folder / "corpus").write_bytes(b"corpus")
+        (folder / "corpus").chmod(0o600)
+        port = 0
+        for family, address in (
+            (socket.AF_INET, ("127.0.0.1", 0)),
+            (socket.AF_UNIX, str(folder / "socket")),
+            (socket.AF_UNIX, f"\0{abstract}"),
+        ):
+            listener = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listener.bind(address)
+            listener.listen(8)
+            if family == socket.AF_INET:
+                port = listener.getsockname()[1]
+        yield _Canaries(folder, port, abstract)
+
+
+def _probe(layer: Layer, canaries: _Canaries) -> tuple[list[str], str]:
+    """Run the probe under `layer`; return the lines it printed, and what its launcher said."""
+    info_read, info_write = os.pipe()
+    source = Path(probe.__file__).read_text("utf-8")
+    seen = str(canaries.packed) if isinstance(layer, Unconfined) else CORPUS_INSIDE
+    try:
+        launch = layer.launch(
+            lambda _, python: [python, *_FLAGS, "-c", source, *canaries.arguments(seen)],
+            packed_path=str(canaries.packed),
+            limits=WorkerLimits(),
+            info_fd=info_write,
+        )
+        try:
+            ended = subprocess.run(
+                launch.argv,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=launch.environment,
+                cwd="/",
+                pass_fds=(info_write,),
+                start_new_session=True,
+                timeout=_PROBE_SECONDS,
+                check=False,
+            )
+        finally:
+            if launch.folder is not None:
+                shutil.rmtree(launch.folder, ignore_errors=True)
+    finally:
+        os.close(info_read)
+        os.close(info_write)
+    said = ended.stderr.decode("utf-8", "replace").strip().splitlines()
+    return ended.stdout.decode("utf-8", "replace").splitlines(), said[-1] if said else ""

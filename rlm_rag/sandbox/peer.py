@@ -1,0 +1,97 @@
+"""One live worker as the host sees it: its messages read and checked until it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Set
+from typing import Any
+
+from rlm_rag.errors import ProtocolError, WorkerLostError
+from rlm_rag.sandbox import frames
+from rlm_rag.sandbox.blocks import Serve
+from rlm_rag.sandbox.calls import Calls, Clock
+from rlm_rag.sandbox.transport import Transport
+
+
+class Peer:
+    """A worker that has greeted: `done` is the running block's end, `clock` its time."""
+
+    def __init__(self, transport: Transport, serve: Serve, services: Set[str]) -> None:
+        self.transport = transport
+        self.calls = Calls(transport, serve, services, self._fail)
+        self.done: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.ended = False
+        self.why = ""
+        self._block: int | None = None
+        self._clock: Clock | None = None
+        self._fault: Exception | None = None
+        self._reader = asyncio.get_running_loop().create_task(self._read())
+
+    def begin(self, block: int, limit_seconds: float) -> Clock:
+        """Expect the `done` of `block`, and start its clock."""
+        self.done = asyncio.get_running_loop().create_future()
+        self._block = block
+        self._clock = Clock(limit_seconds)
+        if self._fault is not None:
+            self._fail(self._fault)
+        return self._clock
+
+    async def close(self) -> None:
+        """Kill the worker; no process and no task of it is left on return."""
+        try:
+            await self.transport.kill()
+        finally:
+            await self.calls.close()
+            self._reader.cancel()
+            await asyncio.wait({self._reader})
+            if self.done.done() and not self.done.cancelled():
+                self.done.exception()
+
+    async def _read(self) -> None:
+        try:
+            why = await self._read_to_end()
+            # Killed here, so that a worker which broke the protocol cannot go on for a moment.
+            await self.transport.kill()
+        except Exception as error:  # noqa: BLE001 - a fault of the host's: `run` raises it
+            self.ended = True
+            self._fail(error)
+            return
+        ending = self.transport.ending
+        self.why = f"{why} ({ending})" if ending else why
+        self.ended = True
+        self._settle(WorkerLostError(self.why))
+
+    async def _read_to_end(self) -> str:
+        assembler = frames.Assembler()
+        try:
+            while frame := await self.transport.receive():
+                message = assembler.feed(frame)
+                if message is not None:
+                    await self._take(message)
+        except (ProtocolError, WorkerLostError) as error:
+            return error.message
+        return "the worker process ended"
+
+    async def _take(self, message: Mapping[str, Any]) -> None:
+        frames.check_worker_message(message)
+        if message["t"] == "call":
+            running = self._block is not None and message["block"] == self._block
+            await self.calls.take(message, self._clock if running else None)
+        elif message["t"] == "done" and message["block"] == self._block:
+            self._block = None
+            self._settle(dict(message))
+        else:
+            raise ProtocolError(f"a {message['t']} frame came when none was due")
+
+    def _fail(self, error: Exception) -> None:
+        self._fault = error
+        self._settle(error)
+
+    def _settle(self, outcome: dict[str, Any] | Exception) -> None:
+        if not self.done.done():
+            if isinstance(outcome, Exception):
+                self.done.set_exception(outcome)
+            else:
+                self.done.set_result(outcome)
+        if self._clock is not None:
+            self._clock.wake()

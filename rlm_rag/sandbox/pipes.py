@@ -1,0 +1,201 @@
+"""The host's ends of a worker's pipes, without a thread and without blocking the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+
+from rlm_rag.errors import ProtocolError, WorkerLostError
+from rlm_rag.sandbox import frames
+
+_READ_BYTES = 1 << 18
+_STDERR_TAIL_BYTES = 4096
+_TAIL_READS = 16
+# What is read ahead of the receiver; beyond it the worker's pipe is left to fill.
+_AHEAD_FRAMES = 256
+_AHEAD_BYTES = 4 << 20
+
+
+class Outbox:
+    """The writing end: sends at once where the pipe takes it, else in order as it drains."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._queue: deque[tuple[memoryview, asyncio.Future[None]]] = deque()
+        self._closed = False
+        os.set_blocking(descriptor, False)
+
+    async def send(self, data: bytes) -> None:
+        view = memoryview(data)
+        if not self._queue:
+            view = view[self._write(view) :]
+            if not view:
+                return
+        if self._closed:
+            raise WorkerLostError("the worker is gone")
+        loop = asyncio.get_running_loop()
+        sent: asyncio.Future[None] = loop.create_future()
+        self._queue.append((view, sent))
+        loop.add_writer(self._descriptor, self._drain)
+        await sent
+
+    def _write(self, view: memoryview) -> int:
+        if self._closed:
+            raise WorkerLostError("the worker is gone")
+        try:
+            return os.write(self._descriptor, view)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise WorkerLostError("the worker closed its input") from error
+
+    def _drain(self) -> None:
+        while self._queue:
+            view, sent = self._queue[0]
+            try:
+                count = self._write(view)
+            except WorkerLostError as error:
+                self._fail(error)
+                return
+            if count < len(view):
+                self._queue[0] = (view[count:], sent)
+                return
+            self._queue.popleft()
+            if not sent.done():
+                sent.set_result(None)
+        asyncio.get_running_loop().remove_writer(self._descriptor)
+
+    def _fail(self, error: WorkerLostError) -> None:
+        asyncio.get_running_loop().remove_writer(self._descriptor)
+        for _, sent in self._queue:
+            if not sent.done():
+                sent.set_exception(error)
+        self._queue.clear()
+
+    def close(self) -> None:
+        if not self._closed:
+            self._fail(WorkerLostError("the worker is gone"))
+            self._closed = True
+            os.close(self._descriptor)
+
+
+class Inbox:
+    """The reading end: splits the worker's bytes into frames, a bounded number ahead."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._frames: deque[bytes] = deque()
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._ahead = 0
+        self._ended = False
+        self._error: ProtocolError | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._reading = False
+        os.set_blocking(descriptor, False)
+        self._resume()
+
+    async def receive(self) -> bytes:
+        while not self._frames:
+            if self._error is not None:
+                raise self._error
+            if self._ended:
+                return b""
+            self._resume()
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        frame = self._frames.popleft()
+        self._ahead -= len(frame)
+        return frame
+
+    def _resume(self) -> None:
+        if not self._reading and not self._ended:
+            self._reading = True
+            asyncio.get_running_loop().add_reader(self._descriptor, self._read)
+
+    def _pause(self) -> None:
+        if self._reading:
+            self._reading = False
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            self._end(None)
+            return
+        *whole, rest = data.split(b"\n")
+        for piece in whole:
+            self._pieces.append(piece)
+            frame = b"".join(self._pieces)
+            self._pieces, self._size = [], 0
+            # An empty frame would read as the worker's end.
+            if not frame or len(frame) >= frames.MAX_FRAME_BYTES:
+                self._end(ProtocolError("the worker sent an empty or oversized frame"))
+                return
+            self._frames.append(frame)
+            self._ahead += len(frame)
+        self._pieces.append(rest)
+        self._size += len(rest)
+        if self._size >= frames.MAX_FRAME_BYTES:
+            self._end(ProtocolError(f"a frame is longer than {frames.MAX_FRAME_BYTES:,} bytes"))
+            return
+        if len(self._frames) >= _AHEAD_FRAMES or self._ahead >= _AHEAD_BYTES:
+            self._pause()
+        if self._frames:
+            self._wake()
+
+    def _end(self, error: ProtocolError | None) -> None:
+        self._pause()
+        self._ended, self._error = True, error
+        self._pieces = []
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            self._end(self._error)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class Tail:
+    """The last bytes of a worker's first stderr: what its launcher and interpreter said."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._kept = b""
+        os.set_blocking(descriptor, False)
+        asyncio.get_running_loop().add_reader(descriptor, self._read)
+
+    def _read(self) -> bool:
+        try:
+            data = os.read(self._descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        self._kept = (self._kept + data)[-_STDERR_TAIL_BYTES:]
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+        return bool(data)
+
+    def text(self) -> str:
+        for _ in range(_TAIL_READS):
+            if self._descriptor < 0 or not self._read():
+                break
+        return self._kept.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            self.text()
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1

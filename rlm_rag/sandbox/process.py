@@ -1,0 +1,275 @@
+"""A worker as a process of this machine, under any layer, behind the `Transport` protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from rlm_rag.errors import SandboxError, SandboxUnavailableError
+from rlm_rag.sandbox import frames
+from rlm_rag.sandbox.boot import boot_command
+from rlm_rag.sandbox.confine.view import Launch, Layer, Program, WorkerLimits
+from rlm_rag.sandbox.pipes import Inbox, Outbox, Tail
+
+_KILL_GRACE_SECONDS = 5.0
+_INFO_SECONDS = 5.0
+
+
+class ProcessTransport:
+    """Frames over the pipes of one local process; made by `open_worker`, used in one loop."""
+
+    def __init__(self, layer_name: str, launch: Launch, spawned: _Spawned) -> None:
+        self._layer_name = layer_name
+        self.corpus = launch.corpus
+        self._folder = launch.folder
+        self._process = spawned.process
+        self._worker_handle = spawned.worker_handle
+        self._outbox = Outbox(spawned.stdin)
+        self._inbox = Inbox(spawned.stdout)
+        self._stderr = Tail(spawned.stderr)
+        self._kill: asyncio.Task[None] | None = None
+
+    @property
+    def isolation(self) -> str:
+        """The name of the layer that confines the worker."""
+        return self._layer_name
+
+    @property
+    def pid(self) -> int:
+        """The process that this host started: the worker's launcher, or the worker."""
+        return self._process.pid
+
+    @property
+    def ending(self) -> str:
+        """How the worker ended and the last that its interpreter said; "" while it lives."""
+        code = self._process.poll()
+        if code is None:
+            return ""
+        number = -code if code < 0 else code - 128
+        try:
+            how = f"signal {signal.Signals(number).name}"
+        except ValueError:
+            how = f"exit code {code}"
+        said = self._stderr.text().strip()
+        return f"{how}: {said}" if said else how
+
+    async def send(self, data: bytes) -> None:
+        """Write whole frames, newline included, in the order of the calls.
+
+        Raises:
+            WorkerLostError: the worker is gone.
+        """
+        await self._outbox.send(data)
+
+    async def receive(self) -> bytes:
+        """Return the next frame without its newline; `b""` once the worker closed its end.
+
+        Raises:
+            ProtocolError: a frame of `frames.MAX_FRAME_BYTES` or more.
+        """
+        return await self._inbox.receive()
+
+    async def interrupt(self) -> None:
+        """Ask the running block to stop.
+
+        Raises:
+            WorkerLostError: the worker is gone.
+        """
+        await self.send(frames.encode({"t": "interrupt"}))
+
+    async def kill(self) -> None:
+        """End the worker and all it started; idempotent; nothing of it is left on return."""
+        if self._kill is None:
+            self._signal_all()
+            self._kill = asyncio.ensure_future(self._reap())
+        # A cancelled caller leaves the reaping to itself, so that nothing is left half ended.
+        await asyncio.shield(self._kill)
+
+    def _signal_all(self) -> None:
+        if self._process.poll() is not None:
+            return
+        if self._worker_handle is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            return
+        # The launcher is spared: it ends once its namespace is empty, which is what we wait for.
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._worker_handle, signal.SIGKILL)
+
+    async def _reap(self) -> None:
+        if not await _ended(self._process, _KILL_GRACE_SECONDS):
+            self._process.kill()
+            await _ended(self._process, _KILL_GRACE_SECONDS)
+        self._stderr.close()
+        self._outbox.close()
+        self._inbox.close()
+        if self._worker_handle is not None:
+            os.close(self._worker_handle)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._process.poll() is None:
+            raise SandboxError(f"process {self._process.pid} could not be ended")
+
+
+class _Spawned:
+    """A started process and this side's ends of its pipes."""
+
+    __slots__ = ("process", "stderr", "stdin", "stdout", "worker_handle")
+
+    def __init__(self, process: subprocess.Popen[bytes], ends: list[int]) -> None:
+        self.process = process
+        self.stdin, self.stdout, self.stderr = ends
+        self.worker_handle: int | None = None
+
+
+async def open_worker(
+    layer: Layer,
+    packed_path: Path | None,
+    *,
+    limits: WorkerLimits | None = None,
+    program: Program = boot_command,
+) -> ProcessTransport:
+    """Start a worker under `layer`, its corpus bound read-only, and return its transport.
+
+    Call it in a thread that outlives the worker: where that thread ends, so does the worker.
+    The corpus' path as the worker sees it is the transport's `corpus`.
+
+    Raises:
+        SandboxUnavailableError: the layer, or the process, could not be started.
+    """
+    limits = limits or WorkerLimits()
+    info_read, info_write = os.pipe()
+    try:
+        packed = None if packed_path is None else str(packed_path)
+        launch = layer.launch(program, packed_path=packed, limits=limits, info_fd=info_write)
+        spawned = _spawn(launch, info_write)
+    except BaseException:
+        os.close(info_read)
+        raise
+    finally:
+        os.close(info_write)
+    transport: ProcessTransport | None = None
+    try:
+        worker = spawned.process.pid
+        if launch.reports_pid:
+            worker = await _reported_pid(info_read)
+            spawned.worker_handle = os.pidfd_open(worker)
+        transport = ProcessTransport(layer.name, launch, spawned)
+        _limit(worker, limits)
+    except BaseException as error:
+        transport = transport or ProcessTransport(layer.name, launch, spawned)
+        await transport.kill()
+        if isinstance(error, (OSError, ValueError)):
+            raise SandboxUnavailableError(
+                f"the {layer.name} layer did not start a worker ({transport.ending or error})"
+            ) from error
+        raise
+    finally:
+        os.close(info_read)
+    return transport
+
+
+def _spawn(launch: Launch, info_fd: int) -> _Spawned:
+    pipes = [os.pipe() for _ in range(3)]
+    theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
+    ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
+    try:
+        process = subprocess.Popen(
+            launch.argv,
+            stdin=theirs[0],
+            stdout=theirs[1],
+            stderr=theirs[2],
+            env=launch.environment,
+            cwd="/",
+            pass_fds=(info_fd,) if launch.reports_pid else (),
+            start_new_session=True,
+        )
+    except OSError as error:
+        for descriptor in ours:
+            os.close(descriptor)
+        if launch.folder is not None:
+            shutil.rmtree(launch.folder, ignore_errors=True)
+        raise SandboxUnavailableError(f"cannot start {launch.argv[0]}: {error}") from error
+    finally:
+        for descriptor in theirs:
+            os.close(descriptor)
+    return _Spawned(process, ours)
+
+
+async def _reported_pid(descriptor: int) -> int:
+    """Return the worker's process id, which its launcher writes once it is known."""
+    await _readable(descriptor, _INFO_SECONDS)
+    told = os.read(descriptor, 4096)
+    if not told:
+        raise ChildProcessError("its launcher ended before the worker began")
+    # bwrap writes its report in pieces; the process id is in the first.
+    return int(json.loads(told.decode().split(",")[0].rstrip("} \n") + "}")["child-pid"])
+
+
+def _limit(pid: int, limits: WorkerLimits) -> None:
+    """Bound what the worker may use, from outside, before it has any code of the model's.
+
+    Only Linux can limit another process; elsewhere no layer exists but `none`.
+    """
+    if sys.platform != "linux":
+        return
+    import resource
+
+    for what, most in (
+        (resource.RLIMIT_DATA, limits.memory_bytes),
+        (resource.RLIMIT_NPROC, _process_limit(limits)),
+        (resource.RLIMIT_NOFILE, limits.open_files),
+        (resource.RLIMIT_FSIZE, limits.scratch_bytes),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.prlimit(pid, what)
+        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.prlimit(pid, what, (bound, bound))
+    # Where memory runs out, the kernel takes the worker before anything of the user's.
+    Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
+
+
+def _process_limit(limits: WorkerLimits) -> int:
+    """Kernels before 5.14 count every process of the user, not the namespace's own."""
+    major, minor = (int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+    return limits.processes if (major, minor) >= (5, 14) else max(limits.processes, 1 << 15)
+
+
+async def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait until `process` has ended, without reaping it before `poll` sees it."""
+    if process.poll() is not None:
+        return True
+    try:
+        if sys.platform != "linux":
+            await asyncio.to_thread(process.wait, seconds)
+            return True
+        handle = os.pidfd_open(process.pid)
+        try:
+            await _readable(handle, seconds)
+        finally:
+            os.close(handle)
+    except (TimeoutError, subprocess.TimeoutExpired):
+        return False
+    return True
+
+
+async def _readable(descriptor: int, seconds: float) -> None:
+    """Wait until `descriptor` has something to read, or has ended.
+
+    Raises:
+        TimeoutError: not within `seconds`.
+    """
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await asyncio.wait_for(ready.wait(), seconds)
+    finally:
+        loop.remove_reader(descriptor)

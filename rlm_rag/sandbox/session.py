@@ -1,0 +1,285 @@
+"""One REPL, seen from the host: runs blocks, serves their calls, survives the worker's death."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rlm_rag.errors import ProtocolError, SandboxError, SandboxUnavailableError, WorkerLostError
+from rlm_rag.sandbox import frames
+from rlm_rag.sandbox.blocks import (
+    AnswerState,
+    BlockError,
+    BlockResult,
+    Serve,
+    ServiceCall,
+    ServiceError,
+    ServiceReply,
+    WorkerSetup,
+)
+from rlm_rag.sandbox.calls import MAX_OUTSTANDING_CALLS, Clock
+from rlm_rag.sandbox.confine.view import Layer, WorkerLimits
+from rlm_rag.sandbox.peer import Peer
+from rlm_rag.sandbox.process import open_worker
+from rlm_rag.sandbox.transport import Transport
+
+__all__ = [
+    "MAX_OUTSTANDING_CALLS",
+    "AnswerState",
+    "BlockError",
+    "BlockResult",
+    "Serve",
+    "ServiceCall",
+    "ServiceError",
+    "ServiceReply",
+    "Session",
+    "WorkerLimits",
+    "WorkerSetup",
+]
+
+_Outcome = dict[str, Any] | BlockError
+
+
+class Session:
+    """A worker over one corpus, restarted when it is lost; used in one event loop.
+
+    `serve` answers the worker's calls, each in a task of its own, at most
+    `MAX_OUTSTANDING_CALLS` at once. A block that runs out of time is interrupted, and its worker
+    killed `interrupt_grace_seconds` later if that did not help. A worker is replaced at most
+    `max_restarts` times.
+    """
+
+    def __init__(
+        self,
+        *,
+        layer: Layer,
+        packed_path: Path | None,
+        serve: Serve,
+        setup: WorkerSetup,
+        limits: WorkerLimits | None = None,
+        start_seconds: float = 10,
+        interrupt_grace_seconds: float = 2,
+        max_restarts: int = 3,
+    ) -> None:
+        self._layer = layer
+        self._packed_path = packed_path
+        self._serve = serve
+        self._setup = setup
+        self._limits = limits
+        self._start_seconds = start_seconds
+        self._grace_seconds = interrupt_grace_seconds
+        self._restarts_left = max_restarts
+        self._peer: Peer | None = None
+        self._variables: tuple[tuple[str, str, str], ...] = ()
+        self._running = False
+        self._closed = False
+        self.worker_hash = ""
+        self.isolation = layer.name
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def start(self) -> None:
+        """Start the worker and wait for its greeting.
+
+        Raises:
+            SandboxUnavailableError: it did not start, or not within `start_seconds`.
+        """
+        if self._closed:
+            raise SandboxError("the session is closed")
+        transport = await open_worker(self._layer, self._packed_path, limits=self._limits)
+        try:
+            async with asyncio.timeout(self._start_seconds):
+                hello = await _greeting(transport)
+                await transport.send(frames.encode(self._init(transport.corpus)))
+        except BaseException as error:
+            await transport.kill()
+            if isinstance(error, (TimeoutError, ProtocolError, WorkerLostError)):
+                why = f"nothing for {self._start_seconds:g} s" if not str(error) else str(error)
+                raise SandboxUnavailableError(
+                    f"the worker did not start: {why} ({transport.ending})"
+                ) from error
+            raise
+        self.worker_hash = hello["worker"]
+        services = frozenset((*self._setup.services, *self._setup.tools))
+        self._peer = Peer(transport, self._serve, services)
+
+    def _init(self, corpus: str | None) -> dict[str, Any]:
+        return {
+            "t": "init",
+            "corpus": corpus,
+            "shape": self._setup.shape,
+            "services": list(self._setup.services),
+            "tools": list(self._setup.tools),
+            "info": dict(self._setup.info),
+            "await_seconds": self._setup.await_seconds,
+        }
+
+    async def run(
+        self, code: str, *, block: int, timeout_seconds: float, output_chars: int
+    ) -> BlockResult:
+        """Run one block and return what it did, whatever became of it.
+
+        Time in which the block waits for a call is not counted towards `timeout_seconds`.
+        Cancelling interrupts the block, or kills the worker where that does not help.
+
+        Raises:
+            WorkerLostError: the worker was lost and may not be replaced again.
+            Exception: whatever `serve` raised that is not a `ServiceError`.
+        """
+        if self._closed or self._running:
+            raise SandboxError("the session is closed, or another block runs")
+        self._running = True
+        try:
+            return await self._run(code, block, timeout_seconds, output_chars)
+        finally:
+            self._running = False
+
+    async def _run(
+        self, code: str, block: int, timeout_seconds: float, output_chars: int
+    ) -> BlockResult:
+        if self._peer is None and not self.worker_hash:
+            raise SandboxError("the session was not started")
+        lost: tuple[str, ...] = ()
+        restarted = False
+        if self._peer is None or self._peer.ended:
+            why = "it was ended" if self._peer is None else self._peer.why
+            lost, restarted = await self._replace(why), True
+        assert self._peer is not None
+        peer, clock = self._peer, self._peer.begin(block, timeout_seconds)
+        frame = {"t": "exec", "block": block, "code": code, "output_chars": output_chars}
+        try:
+            outcome = await self._outcome(peer, clock, frames.encode(frame))
+        except BaseException as error:
+            await self._abandon(peer, interrupt=isinstance(error, asyncio.CancelledError))
+            raise
+        finally:
+            seconds, waited = clock.stop()
+        if isinstance(outcome, BlockError):
+            lost, restarted = (*lost, *await self._replace(outcome.message)), True
+            result = BlockResult(block, error=outcome)
+        else:
+            result = _result(outcome, clock)
+            self._variables = result.variables
+        return replace(
+            result, seconds=seconds, waited_seconds=waited, restarted=restarted, lost=lost
+        )
+
+    async def _outcome(self, peer: Peer, clock: Clock, exec_frame: bytes) -> _Outcome:
+        """Return the worker's `done`, or why there is none."""
+        try:
+            # A worker that does not read must not hold the host for ever.
+            async with asyncio.timeout(clock.limit_seconds + self._grace_seconds):
+                await peer.transport.send(exec_frame)
+            await clock.over
+            if not peer.done.done():
+                await self._interrupt(peer)
+            if peer.done.done():
+                return peer.done.result()
+        except TimeoutError:
+            pass
+        except WorkerLostError as error:
+            return BlockError("WorkerLost", peer.why or error.message, "")
+        message = (
+            f"the block ran longer than {clock.limit_seconds:g} s and did not stop when "
+            "interrupted, so its process was ended"
+        )
+        return BlockError("Timeout", message, "")
+
+    async def _interrupt(self, peer: Peer) -> None:
+        """Interrupt the running block and wait for its end, no longer than the grace period.
+
+        Raises:
+            TimeoutError: the block goes on.
+            WorkerLostError: the worker is gone.
+        """
+        async with asyncio.timeout(self._grace_seconds):
+            await peer.transport.interrupt()
+            await asyncio.wait({peer.done})
+
+    async def _abandon(self, peer: Peer, *, interrupt: bool) -> None:
+        """Leave a block whose outcome nobody waits for; keep the worker if the block stops."""
+        peer.calls.cancel_all()
+        kept = False
+        try:
+            if interrupt:
+                await self._interrupt(peer)
+                self._variables = _result(peer.done.result(), None).variables
+                kept = True
+        except (TimeoutError, WorkerLostError):
+            pass  # A block that does not stop, or a worker that is gone, is ended below.
+        finally:
+            if not kept:
+                await self._end_worker()
+
+    async def _replace(self, why: str) -> tuple[str, ...]:
+        """End the worker and start another; return the names of the variables lost."""
+        await self._end_worker()
+        lost = tuple(name for name, _, _ in self._variables)
+        self._variables = ()
+        if self._restarts_left <= 0:
+            raise WorkerLostError(f"the sandbox's worker was lost too often; the last time: {why}")
+        self._restarts_left -= 1
+        try:
+            await self.start()
+        except SandboxUnavailableError as error:
+            raise WorkerLostError(f"{why}; no new one started: {error.message}") from error
+        return lost
+
+    async def _end_worker(self) -> None:
+        peer, self._peer = self._peer, None
+        if peer is not None:
+            await peer.close()
+
+    async def aclose(self) -> None:
+        """End the worker and cancel what it waits for; idempotent."""
+        self._closed = True
+        await self._end_worker()
+
+
+async def _greeting(transport: Transport) -> dict[str, Any]:
+    frame = await transport.receive()
+    if not frame:
+        raise WorkerLostError("it ended before its first word")
+    hello = frames.Assembler().feed(frame)
+    if hello is None or hello["t"] != "hello":
+        raise ProtocolError("its first word was not a greeting")
+    frames.check_worker_message(hello)
+    if hello["version"] != frames.VERSION:
+        raise ProtocolError(f"it speaks version {hello['version']}, not {frames.VERSION}")
+    return hello
+
+
+def _result(done: Mapping[str, Any], clock: Clock | None) -> BlockResult:
+    error = None if done["error"] is None else BlockError(**done["error"])
+    if clock is not None and clock.expired:
+        message = (
+            f"the block ran longer than {clock.limit_seconds:g} s and was interrupted; "
+            "what it had assigned is kept"
+        )
+        error = BlockError("Timeout", message, "" if error is None else error.traceback)
+    return BlockResult(
+        block=done["block"],
+        stdout=done["stdout"],
+        stderr=done["stderr"],
+        value=done["value"],
+        error=error,
+        answer=None if done["answer"] is None else AnswerState(**done["answer"]),
+        overwritten=tuple(done["overwritten"]),
+        variables=tuple((row[0], row[1], row[2]) for row in done["variables"]),
+        stdout_cut=done["stdout_cut"],
+        stderr_cut=done["stderr_cut"],
+    )
