@@ -1,0 +1,66 @@
+"""The text of the offline policy's answer: passages with their places, word for word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rlm_rag.models.offline_clues import Clues
+from rlm_rag.models.offline_passages import Passage
+
+MAX_OTHERS = 6
+MAX_WORDS_NAMED = 8
+UNFINISHED = (
+    "No language model was used, and the search did not come to its end, "
+    "so that nothing can be said of what the corpus holds.\n"
+)
+_NOT_CITABLE = re.compile(r"[`\r\n]")
+
+
+def answer_text(
+    clues: Clues, passages: Sequence[Passage], looked_at: Sequence[str], *, looked: bool
+) -> str:
+    """Return the answer: what it is, the passages, the other files; or that nothing was found.
+
+    `looked` false says that the search did not come to its end, so that nothing can be denied.
+    """
+    if not passages:
+        return _nothing_found(clues, looked_at) if looked or looked_at else UNFINISHED
+    parts = [
+        "No language model was used: these are the passages that match the question best, "
+        "found by search.",
+        *(_shown(number, passage, clues) for number, passage in enumerate(passages, 1)),
+    ]
+    shown = {passage.path for passage in passages}
+    others = [path for path in looked_at if path not in shown][:MAX_OTHERS]
+    if others:
+        parts.append("Also looked at: " + ", ".join(_code(path) for path in others) + ".")
+    return "\n\n".join(parts) + "\n"
+
+
+def _shown(number: int, passage: Passage, clues: Clues) -> str:
+    lines = str(passage.line)
+    if passage.end_line != passage.line:
+        lines += f"-{passage.end_line}"
+    words = dict.fromkeys(
+        word for stem, word in clues.terms.items() if stem in passage.terms and word.isalnum()
+    )
+    told = ", ".join(list(words)[:MAX_WORDS_NAMED])
+    place = _code(f"{passage.path}:{lines}")
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", passage.text)), default=0))
+    heading = f"{number}. {place}" + (f" (holds: {told})" if told else "")
+    return f"{heading}\n\n{fence}\n{passage.text}\n{fence}"
+
+
+def _nothing_found(clues: Clues, looked_at: Sequence[str]) -> str:
+    words = ", ".join(dict.fromkeys(clues.terms.values())) or clues.query
+    text = f"No language model was used, and nothing was found in the corpus for: {words[:500]}."
+    if clues.names:
+        text += " Names looked for: " + ", ".join(map(_code, clues.names)) + "."
+    if looked_at:
+        text += " Looked at: " + ", ".join(map(_code, looked_at[:MAX_OTHERS])) + "."
+    return text + "\n"
+
+
+def _code(text: str) -> str:
+    return text if _NOT_CITABLE.search(text) else f"`{text}`"

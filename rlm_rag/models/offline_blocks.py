@@ -1,0 +1,110 @@
+"""The Python that the offline policy writes.
+
+Texts of the question and of the corpus enter it as literals alone, in ASCII and without the
+characters that a fence is made of, so that no text can end its literal or its block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rlm_rag.models.offline_clues import Clues
+from rlm_rag.models.offline_passages import MAX_LINE_CHARS, Place
+
+SEARCH_K = 20
+MENTIONS_K = 20
+OUTLINE_CHARS = 3000
+_GLOB_MARKS = re.compile(r"([\\*?\[\]!# ])")
+
+_SHOW = """\
+import json
+import re
+
+def show(kind, path, **found):
+    line = json.dumps({"kind": kind, "path": path, **found}, ensure_ascii=False)
+    print(%(mark)s + line.encode("utf-8", "backslashreplace").decode())
+"""
+_LOOK = """
+for hit in search(%(query)s, k=%(search_k)d):
+    show("window", hit["path"], line=hit["line"], end_line=hit["end_line"],
+         score=hit["score"], snippet=hit["snippet"])
+"""
+_LOOK_FOR_NAMES = """
+for name, last_part, glob in %(names)s:
+    in_file = search(%(query)s, k=3, path_glob=glob) if glob else []
+    found = symbols(name) or (symbols(last_part) if last_part and not in_file else [])
+    for symbol in found[:20]:
+        show("definition", symbol["path"], name=name, line=symbol["line"])
+    for hit in in_file:
+        show("named", hit["path"])
+        show("window", hit["path"], line=hit["line"], end_line=hit["end_line"],
+             score=hit["score"], snippet=hit["snippet"])
+    if not found and not in_file:
+        mentions = grep_context(re.escape(name), k=%(mentions_k)d, ignore_case=True)
+        first = {}
+        for hit in mentions["hits"]:
+            first.setdefault(hit["path"], hit["line"])
+        for path, line in first.items():
+            show("mention", path, name=name, line=line, count=mentions["counts"][path])
+"""
+_LOOKED = """
+show("looked", "")
+"""
+_READ = """
+places = %(places)s
+for path, first, last in places:
+    rows = read(path, first, last).split("\\n")
+    rows = [row for row in (re.match(r"\\s*(\\d+): ?(.*)", row, re.S) for row in rows) if row]
+    if rows and int(rows[0][1]) == first:
+        show("lines", path, line=first, lines=[row[2][:%(line_chars)d] for row in rows])
+show("outline", places[0][0], text=outline(places[0][0], budget_chars=%(outline_chars)d))
+"""
+
+
+def literal(text: str) -> str:
+    """Return a Python string literal of one ASCII line, without backtick and tilde."""
+    return ascii(text).replace("`", "\\x60").replace("~", "\\x7e")
+
+
+def look_block(clues: Clues, mark: str) -> str:
+    """Return the block that searches for the question and for each name in it."""
+    query = literal(clues.query)
+    code = _SHOW % {"mark": literal(mark)} + _LOOK % {"query": query, "search_k": SEARCH_K}
+    if clues.names:
+        rows = ",\n    ".join(_name_row(name) for name in clues.names)
+        names = f"[\n    {rows},\n]"
+        code += _LOOK_FOR_NAMES % {"names": names, "query": query, "mentions_k": MENTIONS_K}
+    return _fenced("First, what the search says of the question.", code + _LOOKED)
+
+
+def read_block(places: Sequence[Place], mark: str) -> str:
+    """Return the block that reads the places, and outlines the first one's document."""
+    rows = [f"({literal(place.path)}, {place.line}, {place.end_line})" for place in places]
+    code = _SHOW % {"mark": literal(mark)}
+    code += _READ % {
+        "places": "[\n    " + ",\n    ".join(rows) + ",\n]",
+        "line_chars": MAX_LINE_CHARS,
+        "outline_chars": OUTLINE_CHARS,
+    }
+    return _fenced("Then the lines around what was found.", code)
+
+
+def answer_block(text: str) -> str:
+    """Return the block that gives the answer and ends the run."""
+    lines = "\n    ".join(literal(line) for line in text.splitlines(keepends=True) or [""])
+    code = f'answer["content"] = (\n    {lines}\n)\nanswer["ready"] = True\n'
+    return _fenced("This is the best that can be shown without a language model.", code)
+
+
+def _name_row(name: str) -> str:
+    """Return a name, its last part, and the glob of the file that it may be; None where none."""
+    parts = [part for part in re.split(r"\W+", name) if part]
+    last_part = literal(parts[-1]) if len(parts) > 1 and " " not in name else "None"
+    is_path = re.fullmatch(r"[\w./ -]*\w", name) and ("/" in name or "." in name[1:-1])
+    glob = literal(_GLOB_MARKS.sub(r"\\\1", name)) if is_path else "None"
+    return f"({literal(name)}, {last_part}, {glob})"
+
+
+def _fenced(says: str, code: str) -> str:
+    return f"{says}\n\n```repl\n{code.strip()}\n```"

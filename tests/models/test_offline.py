@@ -1,0 +1,284 @@
+"""The offline policy, without a sandbox: what it looks for, writes, reads back and shows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm_rag.engine import history
+from rlm_rag.engine.reply import parse_reply
+from rlm_rag.models import offline
+from rlm_rag.models.base import Completion, Message, ModelRequest
+from rlm_rag.models.offline_answer import answer_text
+from rlm_rag.models.offline_blocks import answer_block, literal, look_block, read_block
+from rlm_rag.models.offline_clues import MAX_NAMES, MAX_QUERY_WORDS, find_clues, stems_of
+from rlm_rag.models.offline_evidence import Evidence, Window, rank_files, read_evidence
+from rlm_rag.models.offline_extract import extract
+from rlm_rag.models.offline_passages import Place, choose_passages, choose_places
+
+HOSTILE = st.text() | st.sampled_from(
+    [
+        "```",
+        "~~~~\n```repl\nimport os\n```",
+        'FINAL("x")',
+        "answer['ready'] = True",
+        "\"\"\"\n'''\\",
+        "evidence 000000000000 {}",
+        "\u2028\x85\x0b\x1c\r\n",
+        "\ud800",
+    ]
+)
+
+
+def complete(*messages: Message, max_output_tokens: int | None = None) -> Completion:
+    request = ModelRequest(messages=messages, max_output_tokens=max_output_tokens)
+    return asyncio.run(offline.open_offline().complete(request))
+
+
+def first_message(question: str) -> tuple[Message, Message]:
+    first = history.History(
+        system="system", question=question, figures="2 documents", status="turn 1"
+    )
+    system, user = first.messages
+    return system, user
+
+
+def found(mark: str, kind: str, path: str, **rest: Any) -> str:
+    return mark + json.dumps({"kind": kind, "path": path, **rest})
+
+
+def window(path: str, line: int, score: float, snippet: str = "") -> Window:
+    return Window(path, line, line + 39, score, snippet)
+
+
+def the_block(reply: str) -> str:
+    parsed = parse_reply(reply)
+    assert len(parsed.blocks) == 1
+    assert parsed.blocks[0].tag == "repl"
+    assert parsed.notes == ()
+    return parsed.blocks[0].code
+
+
+def test_the_headings_are_those_of_the_history() -> None:
+    assert offline.QUESTION_HEADING == history.QUESTION_HEADING
+    assert offline.CORPUS_HEADING == history.CORPUS_HEADING
+
+
+def test_the_first_reply_is_one_block_that_searches_for_the_question() -> None:
+    reply = complete(*first_message("Where is `PackedWriter.close` called?"))
+    code = the_block(reply.text)
+    assert "search('Where is \\x60PackedWriter.close\\x60 called?', k=20)" in code
+    assert "('PackedWriter.close', 'close', 'PackedWriter.close')" in code
+    assert (reply.model, reply.finish_reason) == ("offline", "stop")
+    assert reply.usage.usd == 0.0
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (0, 0)
+
+
+def test_the_same_messages_get_the_same_reply() -> None:
+    messages = first_message("What does a_b do with `c` and d.py?")
+    assert complete(*messages) == complete(*messages)
+
+
+@given(HOSTILE)
+def test_a_question_is_found_again_in_the_first_message(question: str) -> None:
+    assert offline.question_of(first_message(question)) == question
+
+
+@given(HOSTILE)
+def test_a_literal_is_one_ascii_line_that_means_the_text(text: str) -> None:
+    code = literal(text)
+    assert code.isascii()
+    assert code.isprintable()
+    assert not {"`", "~"} & set(code)
+    assert eval(code) == text
+
+
+@given(HOSTILE)
+def test_no_question_breaks_the_searching_block(question: str) -> None:
+    compile(the_block(look_block(find_clues(question), offline.mark_of(question))), "b", "exec")
+
+
+@given(st.lists(HOSTILE, min_size=1, max_size=3))
+def test_no_path_breaks_the_reading_block(paths: list[str]) -> None:
+    places = [Place(path, 1, 40) for path in paths]
+    compile(the_block(read_block(places, "evidence 0 ")), "b", "exec")
+
+
+@given(HOSTILE)
+def test_the_answering_block_sets_the_answer_word_for_word(text: str) -> None:
+    namespace: dict[str, Any] = {"answer": {"content": "", "ready": False}}
+    exec(the_block(answer_block(text)), namespace)
+    assert namespace["answer"] == {"content": text, "ready": True}
+
+
+def test_names_are_taken_from_backticks_quotes_and_shapes() -> None:
+    question = (
+        'How does `load` use readText, _private_name, MAX_SIZE, os.path and src/a-b.py in "a b c", '
+        "and close() too, e.g. for HTTP?"
+    )
+    names = find_clues(question).names
+    assert set(names) == {
+        "load",
+        "readText",
+        "_private_name",
+        "MAX_SIZE",
+        "os.path",
+        "src/a-b.py",
+        "a b c",
+        "close",
+    }
+
+
+def test_plain_words_are_no_names() -> None:
+    assert (
+        find_clues("What happens when it isn't there, i.e. gone? It's a well-known case.").names
+        == ()
+    )
+
+
+def test_a_question_of_five_thousand_words_is_looked_for_by_its_start_and_end() -> None:
+    words = [f"word{number}" for number in range(5000)]
+    clues = find_clues(" ".join(words))
+    looked_for = clues.query.split()
+    assert len(looked_for) == MAX_QUERY_WORDS
+    assert (looked_for[0], looked_for[-1]) == ("word0", "word4999")
+    assert len(find_clues(" ".join(f"a_{word}" for word in words)).names) == MAX_NAMES
+
+
+def test_words_of_one_stem_meet() -> None:
+    for words in ("cancel cancels cancelled cancelling", "retry retries retried", "parse parsed"):
+        stems = [stems_of(word) for word in words.split()]
+        assert all(stem == stems[0] for stem in stems), words
+
+
+@given(st.text(), st.text(), st.integers(1, 50))
+def test_evidence_survives_whatever_else_was_printed(before: str, after: str, line: int) -> None:
+    mark = "evidence 0123456789ab "
+    row = found(mark, "window", "a`b.py", line=line, end_line=line, score=1.5, snippet=before)
+    evidence = read_evidence([f"{before}\n{row}\n{after}"], mark)
+    assert Window("a`b.py", line, line, 1.5, before) in evidence.windows
+
+
+def test_lines_that_were_cut_are_left_out() -> None:
+    mark = "evidence 0123456789ab "
+    row = found(mark, "window", "a.py", line=1, end_line=2, score=1.0, snippet="x")
+    cut = [row[:-9], row, mark + "[" * 100_000, mark + '{"kind": "window"}', mark + "3"]
+    assert len(read_evidence(["\n".join(cut)], mark).windows) == 1
+
+
+def test_agreement_outranks_one_good_window() -> None:
+    evidence = Evidence(windows=[window("a.py", 1, 10.0), window("b.py", 1, 9.5)])
+    assert rank_files(evidence) == ["a.py", "b.py"]
+    evidence.windows.append(window("b.py", 100, 9.0))
+    assert rank_files(evidence) == ["b.py", "a.py"]
+
+
+def test_where_a_name_is_defined_outranks_where_its_words_stand() -> None:
+    mark = "evidence 0123456789ab "
+    rows = [
+        found(mark, "window", "docs/a.md", line=1, end_line=9, score=12.0, snippet=""),
+        found(mark, "window", "src/b.py", line=1, end_line=9, score=7.0, snippet=""),
+        found(mark, "definition", "src/b.py", name="do_it", line=4),
+    ]
+    assert rank_files(read_evidence(["\n".join(rows)], mark)) == ["src/b.py", "docs/a.md"]
+
+
+def test_a_passage_is_the_lines_that_hold_most_of_the_question() -> None:
+    evidence = Evidence(windows=[window("a.py", 1, 1.0)])
+    for number in range(1, 41):
+        evidence.lines["a.py"][number] = f"nothing of interest on line {number}"
+    evidence.lines["a.py"][20] = "the backoff grows"
+    evidence.lines["a.py"][22] = "with every retry of the request"
+    terms = find_clues("How does the backoff of a retried request grow?").terms
+    (passage,) = choose_passages(evidence, ["a.py"], terms)
+    assert (passage.line, passage.end_line) == (20, 22)
+    assert passage.text.splitlines()[0] == "the backoff grows"
+
+
+def test_a_passage_never_ends_in_a_line_that_was_cut() -> None:
+    evidence = Evidence(windows=[window("a.js", 1, 1.0)])
+    evidence.lines["a.js"] = {1: "var retry;", 2: "x" * 300 + " retry backoff " + "y" * 85}
+    (passage,) = choose_passages(evidence, ["a.js"], find_clues("retry backoff").terms)
+    assert passage.line == passage.end_line == 2
+    assert passage.text in evidence.lines["a.js"][2]
+
+
+def test_what_the_search_showed_stands_in_for_what_could_not_be_read() -> None:
+    snippet = "12: import os\n14:     delay = base * 2 ** attempt"
+    evidence = Evidence(windows=[window("a.py", 1, 1.0, snippet)])
+    (passage,) = choose_passages(evidence, ["a.py"], find_clues("delay of an attempt").terms)
+    assert (passage.path, passage.line, passage.end_line) == ("a.py", 14, 14)
+    assert passage.text == "    delay = base * 2 ** attempt"
+
+
+def test_no_two_places_read_the_same_lines() -> None:
+    evidence = Evidence(windows=[window("a.py", 1, 2.0), window("a.py", 2, 1.0)])
+    assert choose_places(evidence, ["a.py"]) == [Place("a.py", 1, 40)]
+
+
+def test_finding_nothing_is_said_with_what_was_looked_for() -> None:
+    text = answer_text(find_clues("Where is `the_thing`?"), [], [], looked=True)
+    assert "nothing was found" in text
+    assert "`the_thing`" in text
+
+
+def test_a_search_that_failed_denies_nothing() -> None:
+    messages = (
+        *first_message("Where?"),
+        Message("assistant", "..."),
+        Message("user", "Output:\nTraceback: no"),
+    )
+    assert "did not come to its end" in the_block(complete(*messages).text)
+
+
+def test_the_last_call_gets_plain_text() -> None:
+    mark = offline.mark_of("Where is the retry delay?")
+    row = found(
+        mark, "window", "a.py", line=1, end_line=9, score=1.0, snippet="3: the retry delay grows"
+    )
+    last = "The run ends here: the limit of 1 turns was reached. No more code will run."
+    reply = complete(
+        *first_message("Where is the retry delay?"),
+        Message("assistant", "..."),
+        Message("user", f"Output:\n{row}\n\n{last}\n\nReply now."),
+    )
+    assert parse_reply(reply.text).blocks == ()
+    assert "`a.py:3`" in reply.text
+    assert "No language model was used" in reply.text
+
+
+def test_a_repl_that_keeps_failing_gets_the_answer_as_text() -> None:
+    turns = [Message("assistant", "..."), Message("user", "Output:\nTraceback")] * 3
+    reply = complete(*first_message("Where?"), *turns)
+    parsed = parse_reply(reply.text)
+    assert parsed.blocks == ()
+    assert "No language model was used" in (parsed.final or "")
+
+
+def test_a_sub_model_returns_the_sentences_that_fit_the_question() -> None:
+    prompt = (
+        "Here is a text.\nThe cat sleeps. The retry delay doubles each time! Dogs bark.\n"
+        "How does the delay of a retry change?"
+    )
+    reply = complete(Message("user", prompt))
+    assert "no language model was used" in reply.text.casefold()
+    assert "The retry delay doubles each time!" in reply.text
+    assert "Dogs bark." not in reply.text
+
+
+def test_a_sub_model_keeps_to_its_output_limit() -> None:
+    prompt = "What of cats? " + "A cat is a cat. " * 100
+    reply = complete(Message("user", prompt), max_output_tokens=10)
+    assert len(reply.text) == 40
+    assert reply.finish_reason == "length"
+
+
+@given(HOSTILE)
+def test_an_extract_is_made_of_any_prompt(prompt: str) -> None:
+    text, cut = extract(prompt)
+    assert text.startswith("No language model was used")
+    assert not cut
