@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import COMMAND, Run
+
+QUESTION = "How many seconds does backoff wait before the next try?"
+
+
+def script(folder: Path, *replies: str) -> str:
+    file = folder / "replies.json"
+    file.write_text(json.dumps(replies))
+    return f"scripted:{file}"
+
+
+def block(code: str) -> str:
+    return f"```repl\n{code}\n```"
+
+
+def ready(text: str) -> str:
+    return block(f'answer["content"] = {text!r}\nanswer["ready"] = True')
+
+
+def test_without_a_model_passages_are_cited_and_that_is_said(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("ask", str(repo), QUESTION)
+    assert done.returncode == 0
+    assert "no language model was used" in (done.stdout + done.stderr).lower()
+    assert "src/retry.py:" in done.stdout.partition("Citations")[2]
+    assert "files" in done.stderr
+    assert "trace: " in done.stderr
+
+
+def test_citations_carry_their_marks(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:
+    model = script(tmp_path, ready("It doubles (`src/retry.py:6`), says `src/retry.py:99`."))
+    done = rlm_rag("ask", str(repo), QUESTION, "--model", model, "--no-trace")
+    assert done.returncode == 0
+    listed = done.stdout.partition("Citations\n")[2]
+    assert "  src/retry.py:6  [" in listed
+    assert "trace: " not in done.stderr
+
+
+def test_the_answer_as_json_has_every_field(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:
+    model = script(tmp_path, ready("It doubles (`src/retry.py:6`)."))
+    done = rlm_rag("ask", str(repo), QUESTION, "--model", model, "--json", "--quiet")
+    shown = json.loads(done.stdout)
+    assert set(shown) == {
+        "schema_version",
+        "answer",
+        "citations",
+        "stop_reason",
+        "iterations",
+        "usage",
+        "coverage",
+        "trace",
+    }
+    assert shown["stop_reason"] == "answered"
+    assert done.stderr == ""
+
+
+def test_a_limit_prints_what_there_is_and_exits_with_one(
+    rlm_rag: Run, repo: Path, tmp_path: Path
+) -> None:
+    model = script(tmp_path, block('answer["content"] = "so far"'), block("x = 1"), block("y = 1"))
+    done = rlm_rag(
+        "ask", str(repo), QUESTION, "--model", model, "--max-iterations", "1", "--no-trace"
+    )
+    assert done.returncode == 1
+    assert "stopped early (iterations)" in done.stderr
+
+
+def test_verbose_shows_code_and_output_on_standard_error(
+    rlm_rag: Run, repo: Path, tmp_path: Path
+) -> None:
+    model = script(tmp_path, block("print('look' + 'ing')"), ready("done"))
+    done = rlm_rag("ask", str(repo), QUESTION, "--model", model, "-v", "--no-trace")
+    assert "print('look' + 'ing')" in done.stderr
+    assert "looking" in done.stderr
+    assert "looking" not in done.stdout
+
+
+def test_no_sandbox_is_said_at_each_run(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:
+    model = script(tmp_path, ready("done"))
+    done = rlm_rag(
+        "ask", str(repo), QUESTION, "--model", model, "--sandbox", "none", "--quiet", "--no-trace"
+    )
+    assert done.returncode == 0
+    assert "no sandbox" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ask", ".", "  "], "the question is empty"),
+        (["ask", ".", "q", "--strategy", "direct"], "not there yet"),
+        (["ask", ".", "q", "--strategy", "nonsense"], "must be one of"),
+        (["ask", ".", "q", "--max-usd", "lots"], "--max-usd must be a number"),
+        (["ask", ".", "q", "--sandbox", "tin"], "--sandbox must be one of"),
+        (["ask", ".", "q", "--model", "nonsense/at-all"], "nonsense"),
+        (["ask", ".", "q", "--model", "openai/gpt-5-mini"], "OPENAI_API_KEY"),
+        (["ask", ".", "q", "--price", "cheap"], "cheap"),
+        (["ask", "no-such-folder", "q"], "no-such-folder"),
+    ],
+)
+def test_what_cannot_be_used_exits_with_two(rlm_rag: Run, arguments: list[str], words: str) -> None:
+    done = rlm_rag(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+def start(
+    environment: dict[str, str], *arguments: str, stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        env=environment,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def processes_of(session: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after_name = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(after_name[3]) == session and after_name[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize("times", [1, 3])
+def test_an_interrupted_run_exits_with_130_and_leaves_nothing(
+    environment: dict[str, str], repo: Path, tmp_path: Path, times: int
+) -> None:
+    model = script(
+        tmp_path, block('answer["content"] = "so far"'), block("while True: pass"), ready("no")
+    )
+    process = start(environment, "ask", str(repo), QUESTION, "--model", model, "-v")
+    with process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "block 2" in line:
+                break
+        for _ in range(times):
+            os.kill(process.pid, signal.SIGINT)
+            time.sleep(0.02)
+        stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    if times == 1:
+        assert "so far" in stdout
+        assert "interrupted" in stderr
+    deadline = time.monotonic() + 5
+    while processes_of(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert processes_of(process.pid) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_while_loading_exits_with_130(environment: dict[str, str]) -> None:
+    process = start(environment, "search", "-", "x", stdin=subprocess.PIPE)
+    with process:
+        time.sleep(0.7)
+        os.kill(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert stderr == "interrupted\n"

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+
+def test_pack_writes_one_object_a_document(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("pack", str(repo))
+    assert done.returncode == 0
+    entries = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [entry["path"] for entry in entries] == ["README.md", "src/client.py", "src/retry.py"]
+    assert entries[2]["content"] == (repo / "src" / "retry.py").read_text()
+
+
+def test_a_packed_corpus_loads_back_the_same(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:
+    (repo / "odd.txt").write_bytes("a\r\nb\u2028c\x00\n".encode())
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    assert rlm_rag("pack", str(repo), "-o", str(first)).returncode == 0
+    assert rlm_rag("pack", str(first), "-o", str(second)).returncode == 0
+    assert first.read_bytes() == second.read_bytes()
+    assert first.read_bytes().isascii()
+
+
+def test_list_shows_what_is_in_and_what_was_left_out(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("pack", str(repo), "--list")
+    assert done.returncode == 0
+    assert "src/retry.py" in done.stdout
+    assert "logo.bin: " in done.stdout.partition("skipped:")[2]
+    shown = json.loads(rlm_rag("pack", str(repo), "--list", "--json").stdout)
+    by_path = {document["path"]: document for document in shown["documents"]}
+    assert by_path["src/retry.py"] == {
+        "path": "src/retry.py",
+        "lines": 6,
+        "bytes": (repo / "src" / "retry.py").stat().st_size,
+    }
+    assert [entry["path"] for entry in shown["skipped"]] == ["logo.bin"]
+
+
+def test_a_summary_as_json_goes_with_a_file(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.jsonl"
+    shown = json.loads(rlm_rag("pack", str(repo), "-o", str(file), "--json").stdout)
+    assert shown["documents"] == 3
+    assert shown["bytes"] == file.stat().st_size
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(
+    rlm_rag: Run, repo: Path, tmp_path: Path
+) -> None:
+    done = rlm_rag("pack", str(repo), "-o", str(tmp_path / "nowhere" / "out.jsonl"))
+    assert done.returncode == 2
+    assert "cannot write" in done.stderr
+
+
+def test_an_older_file_is_replaced_whole(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.jsonl"
+    file.write_text("older")
+    assert rlm_rag("pack", str(repo), "-o", str(file)).returncode == 0
+    assert len(file.read_text().splitlines()) == 3
+    assert [path.name for path in tmp_path.glob("out*")] == ["out.jsonl"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_device_is_written_to_and_not_replaced(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("pack", str(repo), "-o", "/dev/full")
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+    assert not Path("/dev/full").is_file()
+    assert rlm_rag("pack", str(repo), "-o", os.devnull).returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [[], [".", "--json"], [".", "--list", "-o", "x"]])
+def test_options_that_make_no_sense_together_are_refused(
+    rlm_rag: Run, arguments: list[str]
+) -> None:
+    assert rlm_rag("pack", *arguments).returncode == 2
+
+
+def test_an_empty_folder_is_unusable(rlm_rag: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = rlm_rag("pack", str(tmp_path / "empty"))
+    assert (done.returncode, done.stdout) == (2, "")

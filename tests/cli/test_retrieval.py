@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.cli.retrieval import _grep_lines
+from rlm_rag.indexes.requests import GrepHit
+
+from .conftest import Run
+
+
+def test_search_prints_places_with_their_best_lines(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("search", str(repo), "seconds to wait before the next try")
+    assert done.returncode == 0
+    assert done.stdout.startswith("src/retry.py:1-6")
+    assert "Seconds to wait" in done.stdout
+
+
+def test_search_as_json_is_what_the_repl_gets(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("search", str(repo), "backoff", "--json", "-k", "1")
+    (hit,) = json.loads(done.stdout)
+    assert set(hit) == {"path", "line", "end_line", "score", "snippet"}
+
+
+def test_search_finds_in_standard_input(rlm_rag: Run) -> None:
+    done = rlm_rag("search", "-", "needle", stdin="hay\nneedle here\nhay\n")
+    assert done.returncode == 0
+    assert "needle here" in done.stdout
+
+
+def test_grep_prints_path_line_and_text(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("grep", str(repo), r"def \w+")
+    assert done.returncode == 0
+    assert set(done.stdout.splitlines()) == {
+        "src/retry.py:4:def backoff(attempt):",
+        "src/client.py:5:    def send(self):",
+    }
+
+
+def test_grep_obeys_its_options(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("grep", str(repo), "CLIENT", "-i", "--glob", "*.md", "-A", "2")
+    assert done.stdout == "README.md:1:# Client\nREADME.md-2-\nREADME.md-3-Sends things.\n"
+
+
+def test_grep_as_json_counts_all(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("grep", str(repo), "backoff", "-k", "1", "--json")
+    shown = json.loads(done.stdout)
+    assert shown["schema_version"] == 1
+    assert len(shown["hits"]) == 1
+    assert shown["total"] == 3
+    assert shown["truncated"] is True
+    assert "1 of 3 matching lines" in done.stderr
+
+
+def test_no_match_is_no_failure_and_is_said(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("grep", str(repo), "absent_everywhere")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no match" in done.stderr
+
+
+def test_a_bad_pattern_is_a_usage_error(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("grep", str(repo), "a(b")
+    assert done.returncode == 2
+    assert "no regular expression" in done.stderr
+    assert "position 1" in done.stderr
+
+
+def test_outline_of_one_document_and_of_all(rlm_rag: Run, repo: Path) -> None:
+    one = rlm_rag("outline", str(repo), "src/client.py")
+    assert "class Client" in one.stdout
+    assert "README" not in one.stdout
+    every = rlm_rag("outline", str(repo))
+    assert "src/retry.py\n" in every.stdout
+    assert "def backoff" in every.stdout
+    as_json = json.loads(rlm_rag("outline", str(repo), "--json").stdout)
+    assert "class Client" in as_json["outlines"]["src/client.py"]
+
+
+def test_outline_of_what_is_not_there_is_an_error(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("outline", str(repo), "src/nothing.py")
+    assert done.returncode == 2
+    assert done.stdout == ""
+
+
+def test_symbols_finds_definitions_and_uses(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("symbols", str(repo), "backoff")
+    assert done.stdout.startswith("src/retry.py:4: function")
+    used = rlm_rag("symbols", str(repo), "backoff", "--references", "--json")
+    assert "src/client.py" in {symbol["path"] for symbol in json.loads(used.stdout)}
+
+
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [
+        ("src/retry.py:4", [4]),
+        ("src/retry.py:4-5", [4, 5]),
+        ("src/retry.py:5-", [5, 6]),
+        ("src/retry.py", [1, 2, 3, 4, 5, 6]),
+    ],
+)
+def test_read_prints_numbered_lines(rlm_rag: Run, repo: Path, place: str, lines: list[int]) -> None:
+    done = rlm_rag("read", str(repo), place)
+    assert done.returncode == 0
+    assert [int(line.split(":")[0]) for line in done.stdout.splitlines()] == lines
+
+
+def test_read_takes_a_path_that_looks_like_a_place(rlm_rag: Run, tmp_path: Path) -> None:
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "log:12").write_text("text\n")
+    assert "text" in rlm_rag("read", str(tmp_path / "odd"), "log:12").stdout
+
+
+def test_repo_map_shows_what_others_lean_on(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("repo-map", str(repo))
+    assert done.returncode == 0
+    assert "backoff" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["search", "grep", "ask"])
+def test_one_argument_where_two_are_needed_shows_an_example(rlm_rag: Run, command: str) -> None:
+    done = rlm_rag(command, "only")
+    assert done.returncode == 2
+    assert f"for example: rlm-rag {command} ./repo" in done.stderr
+
+
+def test_a_missing_source_is_an_error(rlm_rag: Run, tmp_path: Path) -> None:
+    done = rlm_rag("search", str(tmp_path / "nowhere"), "x", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["kind"] == "source"
+
+
+def test_include_and_exclude_choose_documents(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("grep", str(repo), "Client", "--include", "*.py", "--exclude", "retry.py")
+    assert done.stdout == "src/client.py:4:class Client:\n"
+
+
+def test_lines_around_two_hits_are_shown_once() -> None:
+    hits = (
+        GrepHit("a", 2, "two", before=((1, "one"),), after=((3, "three"),)),
+        GrepHit("a", 3, "three", before=((2, "two"),), after=((4, "four"),)),
+        GrepHit("a", 9, "nine", before=((8, "eight"),)),
+    )
+    assert list(_grep_lines(hits)) == [
+        "a-1-one",
+        "a:2:two",
+        "a:3:three",
+        "a-4-four",
+        "--",
+        "a-8-eight",
+        "a:9:nine",
+    ]

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .conftest import Run
+from .test_ask import ready, script
+
+
+def test_a_run_is_listed_shown_and_cleared(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:
+    model = script(tmp_path, ready("It doubles."))
+    question = "How does the wait grow?"
+    asked = json.loads(rlm_rag("ask", str(repo), question, "--model", model, "--json").stdout)
+
+    listed = json.loads(rlm_rag("trace", "list", "--json").stdout)["runs"]
+    assert [run["path"] for run in listed] == [asked["trace"]]
+    assert listed[0]["question"] == question
+    assert question in rlm_rag("trace", "list").stdout
+
+    shown = rlm_rag("trace", "show")
+    assert question in shown.stdout
+    assert "It doubles." in shown.stdout
+    events = json.loads(rlm_rag("trace", "show", listed[0]["id"], "--json").stdout)["events"]
+    assert events[0]["type"] == "run"
+    assert events[-1]["type"] == "answer"
+
+    refused = rlm_rag("trace", "clear")
+    assert refused.returncode == 2
+    assert "--yes" in refused.stderr
+    assert rlm_rag("trace", "clear", "--yes").returncode == 0
+    assert not Path(asked["trace"]).exists()
+
+
+def test_without_a_run_there_is_nothing_to_show(rlm_rag: Run) -> None:
+    assert "no runs" in rlm_rag("trace", "list").stderr
+    done = rlm_rag("trace", "show", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["kind"] == "trace"
