@@ -6,13 +6,12 @@ import asyncio
 import json
 import logging
 import os
+import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
-
-import httpx
 
 from rlm_rag.errors import ModelError, ProviderServerError
 from rlm_rag.models import failures
@@ -37,6 +36,20 @@ _ENVIRONMENT = {
     # In its default mode it loads the nearest .env file, which may be that of a hostile project.
     "LITELLM_MODE": "PRODUCTION",
 }
+# Its modules, loaded one by one as calls need them, make pydantic warn of their own models.
+_WARNING_MODULES = r"litellm\b|pydantic\._internal\b|pydantic\.main\b"
+# By name: which httpx its clients raise from depends on the versions installed.
+_TIMEOUTS = ("Timeout", "TimeoutException", "APITimeoutError", "TimeoutError")
+_CONNECTION_FAILURES = (
+    "ConnectionError",
+    "TransportError",
+    "ClientConnectionError",
+    "EndpointConnectionError",
+    "gaierror",
+)
+_MALFORMED = ("JSONDecodeError", "LookupError", "TypeError", "ValidationError", "AttributeError")
+_WRAPPING = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exceeded\w*|Timeout|Exception)(?::| -)\s+)+")
+_ADVICE = re.compile(r"\s*Handle with `litellm\.\w+`\.?")
 _import_lock = threading.Lock()
 _open_models = 0
 
@@ -99,6 +112,7 @@ class LitellmModel:
         messages = alternate(request.messages)
         asked = Asked(self._name, self._where, messages, self._price, self._secrets)
         arguments = self._arguments(request, asked)
+        _ignore_warnings_of_litellm()
         try:
             async with asyncio.timeout(request.timeout_seconds):
                 response = await self._litellm.acompletion(**arguments)
@@ -148,14 +162,13 @@ class LitellmModel:
         shown = provider_text(message, self._secrets)
         status, headers = _http_answer(error, chain)
         if status is None:
-            if any(_is_a(cause, "Timeout", "TimeoutException") for cause in chain):
+            if any(_is_a(cause, *_TIMEOUTS) for cause in chain):
                 return failures.timed_out(seconds, model=self._name, where=self._where)
-            if any(_is_connection_failure(cause) for cause in chain):
+            if any(_is_a(cause, *_CONNECTION_FAILURES) for cause in chain):
                 return failures.unreachable(shown, model=self._name, where=self._where)
-            status = getattr(error, "status_code", None)
-        if not isinstance(status, int) or (status >= 500 and not headers):
-            return failures.unreadable(shown, model=self._name, where=self._where)
-        if status < 400:
+            if not any(_is_a(cause, *_MALFORMED) for cause in chain):
+                status = getattr(error, "status_code", None)
+        if not isinstance(status, int) or status < 400:
             return failures.unreadable(shown, model=self._name, where=self._where)
         refusal = failures.Refusal(
             status=status,
@@ -193,6 +206,11 @@ def import_litellm() -> Any:
         return litellm
 
 
+def _ignore_warnings_of_litellm() -> None:
+    # Not by catch_warnings around the call: that is neither for threads nor for concurrent tasks.
+    warnings.filterwarnings("ignore", module=_WARNING_MODULES)
+
+
 def _as_mapping(response: Any) -> Mapping[str, Any]:
     dumped = response.model_dump(warnings=False)
     return dumped if isinstance(dumped, Mapping) else {}
@@ -211,29 +229,25 @@ def _http_answer(
     error: Exception, chain: list[BaseException]
 ) -> tuple[int | None, Mapping[str, str]]:
     """The status that really came over the wire, and its headers."""
-    headers = getattr(error, "litellm_response_headers", None) or {}
     for cause in chain:
         response = getattr(cause, "response", None)
-        if _is_a(cause, "HTTPStatusError", "APIStatusError") and isinstance(
-            response, httpx.Response
-        ):
-            return response.status_code, dict(response.headers) or dict(headers)
-    return None, dict(headers)
+        status = getattr(response, "status_code", None)
+        # litellm's own errors derive from APIStatusError too, with a made-up response.
+        made_up = type(cause).__module__ == "litellm.exceptions"
+        sent = _is_a(cause, "HTTPStatusError", "APIStatusError") and not made_up
+        if sent and isinstance(status, int):
+            return status, dict(getattr(response, "headers", {}))
+    return None, dict(getattr(error, "litellm_response_headers", None) or {})
 
 
 def _is_a(error: BaseException, *names: str) -> bool:
     return any(kind.__name__ in names for kind in type(error).__mro__)
 
 
-def _is_connection_failure(error: BaseException) -> bool:
-    return isinstance(error, ConnectionError | httpx.TransportError) or _is_a(
-        error, "ClientConnectionError", "EndpointConnectionError"
-    )
-
-
 def _said(message: str) -> tuple[str, str]:
     """The provider's own words and code, out of what litellm wrapped around them."""
     message = message.partition("\nTraceback (most recent call last)")[0]
+    message = _WRAPPING.sub("", _ADVICE.sub("", message))
     start = message.find("{")
     if start >= 0:
         try:

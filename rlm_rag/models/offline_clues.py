@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 MAX_NAMES = 8
 MAX_NAME_CHARS = 80
+# A longer run without a space is data, and no name stands in it.
+MAX_WORD_CHARS = 200
 MAX_QUERY_WORDS = 150
 
 # Words that a question is made of, whatever it asks: they choose no passage.
@@ -107,10 +109,13 @@ def _names(question: str) -> tuple[str, ...]:
             quoted = quoted.removesuffix("()")
         if 2 <= len(quoted) <= MAX_NAME_CHARS:
             names.setdefault(quoted)
-    rest = _QUOTED.sub(" ", question)
+    words = _QUOTED.sub(" ", question).split()
+    rest = " ".join(word for word in words if len(word) <= MAX_WORD_CHARS)
     found = [match for shape in _NAME_SHAPES for match in shape.finditer(rest)]
     for match in sorted(found, key=lambda match: (match.start(), -match.end())):
         name = match[0].removeprefix("./").rstrip("/")
+        if len(names) >= MAX_NAMES:
+            break
         if len(name) <= MAX_NAME_CHARS and not _is_part(name, names) and _is_name(name):
             names.setdefault(name)
     return tuple(names)[:MAX_NAMES]

@@ -196,4 +196,4 @@ def _from_snippets(evidence: Evidence, path: str, weights: Mapping[str, float]) 
 
 def _snippet_lines(window: Window) -> dict[int, str]:
     matches = (_NUMBERED.fullmatch(line) for line in window.snippet.split("\n"))
-    return {int(match[1]): match[2] for match in matches if match is not None}
+    return {int(match[1]): match[2].strip("\u2026") for match in matches if match is not None}

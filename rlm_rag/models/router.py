@@ -160,10 +160,14 @@ def _third_party(prefix: str) -> Backend | None:
 
 
 def _closest(name: str) -> str:
-    names = {full.rpartition("/")[2]: full for full in reversed(known_names())}
     bare = name.rpartition("/")[2]
-    found = difflib.get_close_matches(name, [*_BACKENDS, *names.values()], n=3, cutoff=0.75)
-    if not found:
-        close = difflib.get_close_matches(bare, [*_BACKENDS, *names], n=3, cutoff=0.6)
-        found = [names.get(match, match) for match in close]
-    return f"did you mean {' or '.join(found)}? " if found else ""
+    if own := provider_of(bare):
+        return f"did you mean {own}/{bare}? "
+    # First-hand names alone: the table has most models again under a dozen resellers.
+    names = {
+        full.rpartition("/")[2]: full
+        for full in known_names()
+        if full.count("/") == 1 and full.partition("/")[0] in KEY_VARIABLES
+    }
+    found = difflib.get_close_matches(bare, [*_BACKENDS, *names], n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(names.get(m, m) for m in found)}? " if found else ""
