@@ -1,0 +1,179 @@
+"""What model code writes to descriptors 1 and 2, by whatever way: print, threads, os.write, C."""
+
+from __future__ import annotations
+
+import codecs
+import fcntl
+import os
+import select
+import sys
+from _thread import allocate_lock, start_new_thread
+from contextlib import suppress
+
+from rlm_rag.sandbox.inside.channel import private_copy
+from rlm_rag.sandbox.inside.display import join_cut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+DEFAULT_LIMIT_CHARS = 20_000
+_PIPE_BYTES = 1 << 20
+_READ_BYTES = 1 << 16
+# A thread that never stops printing must not keep a finished block from being reported.
+_DRAIN_READS = 2 * _PIPE_BYTES // _READ_BYTES
+
+
+class Tape:
+    """Text that arrives as UTF-8 in pieces: its head and tail are kept, the rest is counted."""
+
+    def __init__(self) -> None:
+        self.limit_chars = DEFAULT_LIMIT_CHARS
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._head = ""
+        self._tail = ""
+        self._total = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        text = self._decoder.decode(data)
+        self._total += len(text)
+        half = self.limit_chars // 2
+        if not self._tail and len(self._head) < half:
+            room = half - len(self._head)
+            self._head, text = self._head + text[:room], text[room:]
+        if text:
+            self._tail = (self._tail + text)[-(self.limit_chars - half) :]
+
+    def take(self) -> tuple[str, int]:
+        """Return what was kept, with the cut marked in it, and how many characters were cut."""
+        self._finish()
+        cut = self._total - len(self._head) - len(self._tail)
+        text = join_cut(self._head, self._tail, cut)
+        self._head = self._tail = ""
+        self._total = 0
+        return text, cut
+
+    def _finish(self) -> None:
+        rest = self._decoder.decode(b"", True)
+        self._total += len(rest)
+        self._tail += rest
+
+
+class _Stream:
+    """One of descriptors 1 and 2 as a pipe back into this process, and its file in `sys`."""
+
+    def __init__(self, fd: int, name: str) -> None:
+        self._fd = fd
+        self._name = name
+        self.tape = Tape()
+        read_fd, write_fd = os.pipe()
+        _widen(write_fd)
+        self.read_fd = private_copy(read_fd)
+        os.set_blocking(self.read_fd, False)
+        self._write_fd = private_copy(write_fd)
+        os.close(read_fd)
+        os.close(write_fd)
+        self._identity = os.fstat(self._write_fd)[1:3]
+        self._file: TextIO
+        self.restore()
+
+    def restore(self) -> None:
+        """Undo what a block did to the descriptor or to the file, and flush the file."""
+        if _identity(self._fd) != self._identity:
+            os.dup2(self._write_fd, self._fd)
+        file = getattr(self, "_file", None)
+        if file is None or not _flushed(file):
+            file = self._file = open(  # noqa: SIM115 (it lives as long as the process)
+                self._fd,
+                "w",
+                encoding="utf-8",
+                errors="backslashreplace",
+                newline="\n",
+                closefd=False,
+            )
+        if getattr(sys, self._name, None) is not file:
+            setattr(sys, self._name, file)
+            setattr(sys, f"__{self._name}__", file)
+
+    def drain(self) -> None:
+        for _ in range(_DRAIN_READS):
+            try:
+                data = os.read(self.read_fd, _READ_BYTES)
+            except BlockingIOError:
+                return
+            self.tape.feed(data)
+
+    def write(self, text: str) -> None:
+        data = memoryview(text.encode("utf-8", "backslashreplace"))
+        while data:
+            data = data[os.write(self._write_fd, data) :]
+
+
+class Capture:
+    """Descriptors 1 and 2 of this process; made once, before any model code runs."""
+
+    def __init__(self) -> None:
+        self._draining = allocate_lock()
+        self._out = _Stream(1, "stdout")
+        self._err = _Stream(2, "stderr")
+        start_new_thread(self._drain_when_full, ())
+
+    def begin(self, limit_chars: int) -> None:
+        """Cap the next block's output, each of the two streams, at `limit_chars`."""
+        self._out.tape.limit_chars = self._err.tape.limit_chars = limit_chars
+
+    def note(self, text: str) -> None:
+        """Write a line to the block's stderr, whatever model code made of `sys.stderr`."""
+        self._err.write(f"{text}\n")
+
+    def end(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """Return stdout and stderr since the last time, each as text and characters cut."""
+        self._out.restore()
+        self._err.restore()
+        with self._draining:
+            self._out.drain()
+            self._err.drain()
+            return self._out.tape.take(), self._err.tape.take()
+
+    def _drain_when_full(self) -> None:
+        poll = select.poll()
+        poll.register(self._out.read_fd, select.POLLIN)
+        poll.register(self._err.read_fd, select.POLLIN)
+        while True:
+            poll.poll()
+            with self._draining:
+                self._out.drain()
+                self._err.drain()
+
+
+def _widen(fd: int) -> None:
+    # Where the pipe stays small, writers wait for the drain more often, nothing else.
+    with suppress(OSError, AttributeError):
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+def _identity(fd: int) -> tuple[int, ...] | None:
+    try:
+        return os.fstat(fd)[1:3]
+    except OSError:
+        return None
+
+
+def _flushed(file: TextIO) -> bool:
+    try:
+        file.flush()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def silence_stdin() -> None:
+    """Make descriptor 0 a file that is at its end."""
+    try:
+        fd = os.open("/dev/null", os.O_RDONLY)
+    except OSError:
+        fd, write_fd = os.pipe()
+        os.close(write_fd)
+    os.dup2(fd, 0)
+    os.close(fd)

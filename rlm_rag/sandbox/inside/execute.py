@@ -1,0 +1,134 @@
+"""Runs one block: compile, execute, show the last value, describe what it raised."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+from _ast import Expr, Expression, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
+
+from rlm_rag.sandbox.inside.display import clip, show
+from rlm_rag.sandbox.inside.interrupts import run_interruptible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from collections.abc import Coroutine
+    from types import CodeType
+    from typing import Any
+
+MAX_TRACEBACK_CHARS = 12_000
+MAX_MESSAGE_CHARS = 2_000
+_CO_COROUTINE = 0x80
+_CANCEL_SECONDS = 1.0
+_PACKAGE = __file__.rsplit("/", 3)[0] + "/"
+_INTERRUPTED = "the block was interrupted: its time was up, or the run was stopped"
+_EXITED = 'exiting does not end the run; set answer["ready"] = True, or call FINAL(text)'
+
+
+class Executor:
+    """Runs blocks in one namespace, which outlives what they raise."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+        self._loop: AbstractEventLoop | None = None
+
+    def run(
+        self, block: int, code: str, limit_chars: int
+    ) -> tuple[str | None, BaseException | None]:
+        """Run a block; return its last expression's value as text, and what it raised."""
+        try:
+            return run_interruptible(self._run, f"<block {block}>", code, limit_chars), None
+        except BaseException as error:
+            return None, error
+
+    def _run(self, filename: str, code: str, limit_chars: int) -> str | None:
+        body, last = compile_block(code, filename)
+        if body is not None:
+            self._evaluate(body)
+        value = None if last is None else self._evaluate(last)
+        shown = None if value is None else show(value, limit_chars)
+        for stream in (sys.stdout, sys.stderr):
+            flush = getattr(stream, "flush", None)
+            if flush is not None:
+                flush()
+        return shown
+
+    def _evaluate(self, code: CodeType) -> Any:
+        value = eval(code, self._names)
+        if code.co_flags & _CO_COROUTINE:
+            return self._wait_for(value)
+        return value
+
+    def _wait_for(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        import asyncio
+
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            loop = self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        task = loop.create_task(coroutine)
+        try:
+            return loop.run_until_complete(task)
+        finally:
+            if not task.done():
+                task.cancel()
+                loop.run_until_complete(asyncio.wait({task}, timeout=_CANCEL_SECONDS))
+            if task.done() and not task.cancelled():
+                task.exception()
+
+
+def compile_block(code: str, filename: str) -> tuple[CodeType | None, CodeType | None]:
+    """Return the code of a block's statements, and of the expression that ends it, if one does.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: as `compile` does.
+    """
+    lines = code.splitlines(keepends=True)
+    linecache.cache[filename] = (len(code), None, lines, filename)
+    flags = PyCF_ALLOW_TOP_LEVEL_AWAIT
+    tree = compile(code, filename, "exec", flags | PyCF_ONLY_AST, dont_inherit=True)
+    assert isinstance(tree, Module)
+    last: CodeType | None = None
+    if tree.body and isinstance(tree.body[-1], Expr):
+        expression = Expression(tree.body.pop().value)  # type: ignore[attr-defined]
+        last = compile(expression, filename, "eval", flags, dont_inherit=True)
+    body = compile(tree, filename, "exec", flags, dont_inherit=True) if tree.body else None
+    return body, last
+
+
+def describe(error: BaseException, *, interrupted: bool) -> dict[str, str]:
+    """Return an error as `type`, `message` and `traceback`, without the worker's own frames.
+
+    `interrupted` says that the host had asked for the interrupt.
+    """
+    kind, message = type(error).__name__, ""
+    if interrupted and isinstance(error, KeyboardInterrupt):
+        kind, message = "Interrupted", _INTERRUPTED
+    elif isinstance(error, SystemExit):
+        message = _EXITED
+    try:
+        message = message or clip(run_interruptible(str, error), MAX_MESSAGE_CHARS)
+        text = run_interruptible(_traceback, error)
+    except BaseException as second:
+        text = f"{kind} (describing it raised {type(second).__name__})\n"
+    return {"type": kind, "message": message, "traceback": clip(text, MAX_TRACEBACK_CHARS)}
+
+
+def _traceback(error: BaseException) -> str:
+    report = traceback.TracebackException.from_exception(error, max_group_width=5)
+    _hide_worker(report)
+    return "".join(report.format())
+
+
+def _hide_worker(report: traceback.TracebackException) -> None:
+    """Drop the frames above the block's own, and those of the functions it was given."""
+    pending: list[traceback.TracebackException | None] = [report]
+    while pending:
+        part = pending.pop()
+        if part is None:
+            continue
+        frames = [frame for frame in part.stack if not frame.filename.startswith(_PACKAGE)]
+        first = next((n for n, f in enumerate(frames) if f.filename.startswith("<block ")), 0)
+        part.stack[:] = frames[first:]
+        pending += [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())]

@@ -1,0 +1,77 @@
+"""What the host's services return to a block."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from typing import Any
+
+
+class Text(str):
+    """A str that is shown as it is, not quoted, when it is a block's last value."""
+
+    __slots__ = ()
+
+
+class Reply(Text):
+    """A reply as a str: `ok`, `error`, `truncated`, `usage` and `model` say how it came about.
+
+    The text of a failed one starts with `Error: `. It may be awaited, and yields itself.
+    """
+
+    ok: bool
+    error: str | None
+    truncated: bool
+    usage: Mapping[str, Any]
+    model: str | None
+
+    def __new__(
+        cls,
+        text: str = "",
+        *,
+        ok: bool = True,
+        error: str | None = None,
+        truncated: bool = False,
+        usage: Mapping[str, Any] | None = None,
+        model: str | None = None,
+    ) -> Reply:
+        reply = super().__new__(cls, text)
+        reply.ok = ok
+        reply.error = error
+        reply.truncated = truncated
+        reply.usage = usage or {}
+        reply.model = model
+        return reply
+
+    @classmethod
+    def failed(cls, message: str) -> Reply:
+        """Return the reply of a call that failed, or was not made."""
+        return cls(f"Error: {message}", ok=False, error=message)
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Reply:
+        """Return the reply that a host's frame describes."""
+        return cls(
+            value["text"],
+            ok=value["ok"],
+            error=value["error"],
+            truncated=value["truncated"],
+            usage=value["usage"],
+            model=value["model"],
+        )
+
+    def __await__(self) -> Generator[Any, None, Reply]:
+        return _itself(self)
+
+
+class Replies(list):  # type: ignore[type-arg]
+    """Replies aligned with their prompts; it may be awaited, and yields itself."""
+
+    def __await__(self) -> Generator[Any, None, Replies]:
+        return _itself(self)
+
+
+def _itself(value: Any) -> Generator[Any, None, Any]:
+    return value
+    yield

@@ -1,0 +1,185 @@
+"""The worker: takes blocks from the host, runs them, reports what came out.
+
+Everything here runs among hostile code and is trusted by nobody; it only has to be correct for
+code that means no harm, and not to hang or garble its frames for code that is careless.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from _queue import SimpleQueue
+
+from rlm_rag.packed import PackedCorpus
+from rlm_rag.sandbox import frames
+from rlm_rag.sandbox.inside import namespace as names
+from rlm_rag.sandbox.inside.capture import Capture, silence_stdin
+from rlm_rag.sandbox.inside.channel import Channel, private_copy
+from rlm_rag.sandbox.inside.context import open_context
+from rlm_rag.sandbox.inside.interrupts import Interrupts, run_interruptible
+from rlm_rag.sandbox.inside.reply import Text
+from rlm_rag.sandbox.inside.services import Services
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MAX_OUTPUT_CHARS = 1_000_000
+_RECURSION_LIMIT = 1000
+_SWITCH_SECONDS = 0.005
+
+
+def main() -> None:
+    """Speak frames on descriptors 0 and 1 until the host closes them; never returns."""
+    channel = Channel(private_copy(0), private_copy(1))
+    silence_stdin()
+    worker = Worker(channel, Capture())
+    channel.send(
+        {
+            "t": "hello",
+            "version": frames.VERSION,
+            "python": sys.version.partition(" ")[0],
+            "worker": source_hash(),
+            "layers": {},
+        }
+    )
+    channel.start(worker.take)
+    worker.serve()
+
+
+def source_hash() -> str:
+    """Return the SHA-256 of the package's files that this process loaded."""
+    root = __file__.rsplit("/", 4)[0] + "/"
+    files = sorted(
+        str(module.__file__)
+        for name, module in list(sys.modules.items())
+        if name.startswith("rlm_rag.") and getattr(module, "__file__", None)
+    )
+    data = bytearray()
+    for path in files:
+        with open(path, "rb") as file:  # noqa: PTH123 (pathlib is slow to import)
+            data += f"{path.removeprefix(root)}\0".encode() + file.read() + b"\0"
+    return _sha256(bytes(data))
+
+
+def _sha256(data: bytes) -> str:
+    # hashlib takes longer to import than the worker has; these are what it wraps.
+    for name in ("_sha2", "_sha256", "hashlib"):
+        try:
+            digest: str = __import__(name).sha256(data).hexdigest()
+        except ImportError:
+            continue
+        return digest
+    raise ImportError("this Python has no SHA-256")
+
+
+class Worker:
+    """One namespace and the blocks that run in it, one after the other, in the main thread."""
+
+    def __init__(self, channel: Channel, capture: Capture) -> None:
+        self._channel = channel
+        self._capture = capture
+        self._interrupts = Interrupts()
+        self._namespace = names.Namespace()
+        self._messages: SimpleQueue[dict[str, Any]] = SimpleQueue()
+
+    def take(self, message: dict[str, Any]) -> None:
+        """Accept a message of the host, in the reader thread."""
+        if message["t"] == "interrupt":
+            self._interrupts.ask()
+        elif message["t"] == "shutdown":
+            os._exit(0)
+        else:
+            self._messages.put(message)
+
+    def serve(self) -> None:
+        """Take up one message after the other; never returns."""
+        # Imported after the hello, in the time that the host needs anyway.
+        from rlm_rag.sandbox.inside.execute import Executor
+
+        self._executor = Executor(self._namespace.names)
+        while True:
+            message = self._messages.get()
+            if message["t"] == "init":
+                self._set_up(message)
+            elif message["t"] == "exec":
+                self._channel.send(self._block(message))
+
+    def _set_up(self, init: dict[str, Any]) -> None:
+        space, channel = self._namespace, self._channel
+        channel.await_seconds = init["await_seconds"]
+        bound: dict[str, Any] = {}
+        packed: PackedCorpus | None = None
+        if init["corpus"] is not None:
+            packed = PackedCorpus.open(init["corpus"])
+            bound["context"] = bound["ctx"] = open_context(packed, init["shape"])
+        services = Services(
+            ask=channel.call,
+            note=self._capture.note,
+            offered=[*init["services"], *init["tools"]],
+        )
+        bound.update(services.functions(init["tools"]))
+        bound.update(space.functions(self._capture.note))
+
+        def capabilities() -> Text:
+            """The functions, limits and figures of this run."""
+            live, wrong = services.fetch("capabilities")
+            return names.capabilities_text(bound, init["info"] if wrong else live)
+
+        bound["capabilities"] = capabilities
+        space.bind(bound)
+        names.hint_on_open(packed)
+        names.refuse_input()
+        space.keep_builtins()
+
+    def _block(self, message: dict[str, Any]) -> dict[str, Any]:
+        block = self._channel.block = message["block"]
+        limit_chars = min(max(message["output_chars"], 1), MAX_OUTPUT_CHARS)
+        self._capture.begin(limit_chars)
+        started = time.perf_counter()
+        self._interrupts.begin(block)
+        value, raised = self._executor.run(block, message["code"], limit_chars)
+        seconds = time.perf_counter() - started
+        _undo_process_settings()
+        error = None
+        if raised is not None:
+            error = self._describe(block, raised)
+        answer = self._answer()
+        overwritten = self._namespace.restore()
+        self._interrupts.end()
+        (stdout, stdout_cut), (stderr, stderr_cut) = self._capture.end()
+        return {
+            "t": "done",
+            "block": block,
+            "stdout": stdout,
+            "stderr": stderr,
+            "stdout_cut": stdout_cut,
+            "stderr_cut": stderr_cut,
+            "value": value,
+            "error": error,
+            "answer": answer,
+            "overwritten": overwritten,
+            "variables": self._namespace.variables(),
+            "seconds": seconds,
+        }
+
+    def _describe(self, block: int, raised: BaseException) -> dict[str, str]:
+        from rlm_rag.sandbox.inside.execute import describe
+
+        return describe(raised, interrupted=self._interrupts.asked == block)
+
+    def _answer(self) -> dict[str, Any] | None:
+        try:
+            answer: dict[str, Any] | None = run_interruptible(self._namespace.answer.take)
+        except BaseException as error:
+            self._capture.note(f"answer: Error: its text could not be made: {type(error).__name__}")
+            return None
+        return answer
+
+
+def _undo_process_settings() -> None:
+    sys.settrace(None)
+    sys.setprofile(None)
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    sys.setrecursionlimit(_RECURSION_LIMIT)
