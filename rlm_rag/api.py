@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import atexit
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar, Unpack
 
-from rlm_rag.corpus import Corpus
+from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.loop_thread import loop_thread
@@ -25,18 +25,47 @@ from rlm_rag.indexes.requests import (
     Request,
     Result,
     SearchRequest,
+    SearchResult,
     Symbol,
     SymbolsRequest,
+    SymbolsResult,
+    TextResult,
 )
 from rlm_rag.indexes.retriever import ProcessRetriever
-from rlm_rag.loaders.source import load_corpus
+from rlm_rag.loaders.source import Source, load_corpus
 from rlm_rag.loaders.source import load_sources as _load_sources
+from rlm_rag.scratch import ScratchFolder
 from rlm_rag.trace.events import Event
 
-R = TypeVar("R", bound=Result)
+T = TypeVar("T")
 
 # How long an interrupted run may take to close its trace and end its worker.
 INTERRUPT_SECONDS = 10.0
+
+
+class LoadOptions(TypedDict, total=False):
+    """What `load` may be told; the loaders document each."""
+
+    include: str | Sequence[str]
+    exclude: str | Sequence[str]
+    hidden: bool
+    ignore: bool
+    max_file_bytes: int | None
+
+
+class RlmOptions(TypedDict, total=False):
+    """What `RLM` and `ask` may be told; `RLM` documents each."""
+
+    model: str | None
+    sub_model: str | None
+    api_base: str | None
+    limits: Limits | None
+    sandbox: str
+    strategy: str
+    headers: Mapping[str, str] | None
+    price: str | None
+    trace: bool | Path
+    on_event: Callable[[Event], None] | None
 
 
 class SearchableCorpus(Corpus):
@@ -49,8 +78,15 @@ class SearchableCorpus(Corpus):
 
     __slots__ = ("_retriever",)
 
-    def __init__(self, packed_path: Path, **options: Any) -> None:
-        super().__init__(packed_path, **options)
+    def __init__(
+        self,
+        packed_path: Path,
+        *,
+        scratch: ScratchFolder | None = None,
+        skipped: Iterable[Skipped] = (),
+        warnings: Iterable[str] = (),
+    ) -> None:
+        super().__init__(packed_path, scratch=scratch, skipped=skipped, warnings=warnings)
         self._retriever = ProcessRetriever(packed_path)
         _OPEN.add(self)
 
@@ -70,7 +106,7 @@ class SearchableCorpus(Corpus):
     def search(self, query: str, k: int = 10, path_glob: str | None = None) -> list[Hit]:
         """Return the `k` windows that match best, best first: pointers with a snippet."""
         request = SearchRequest(query=query, k=k, path_glob=path_glob)
-        return list(self.retrieve(request).hits)  # type: ignore[union-attr]
+        return list(_of_type(SearchResult, self.retrieve(request)).hits)
 
     def grep(
         self,
@@ -86,18 +122,15 @@ class SearchableCorpus(Corpus):
 
         A bad pattern or the time limit is said in `error`.
         """
-        result = self.retrieve(
-            GrepRequest(
-                pattern=pattern,
-                k=k,
-                path_glob=path_glob,
-                before=before,
-                after=after,
-                ignore_case=ignore_case,
-            )
+        request = GrepRequest(
+            pattern=pattern,
+            k=k,
+            path_glob=path_glob,
+            before=before,
+            after=after,
+            ignore_case=ignore_case,
         )
-        assert isinstance(result, GrepResult)
-        return result
+        return _of_type(GrepResult, self.retrieve(request))
 
     def outline(self, path: str, budget_chars: int | None = None) -> str:
         """Return the definitions or headings of a document, one a line, as `line: text`.
@@ -112,7 +145,7 @@ class SearchableCorpus(Corpus):
     ) -> list[Symbol]:
         """Return where `name` is defined, or, with `references`, used."""
         request = SymbolsRequest(name=name, path_glob=path_glob, references=references)
-        return list(self.retrieve(request).symbols)  # type: ignore[union-attr]
+        return list(_of_type(SymbolsResult, self.retrieve(request)).symbols)
 
     def read(self, path: str, start: int = 1, end: int | None = None) -> str:
         """Return lines `start` to `end` of a document, numbered.
@@ -127,11 +160,10 @@ class SearchableCorpus(Corpus):
         return self._text(RepoMapRequest(focus=focus, budget_chars=budget_chars))
 
     def _text(self, request: Request) -> str:
-        result = self.retrieve(request)
-        error = getattr(result, "error", None)
-        if error is not None:
-            raise RetrievalError(error)
-        return str(result.text)  # type: ignore[union-attr]
+        result = _of_type(TextResult, self.retrieve(request))
+        if result.error is not None:
+            raise RetrievalError(result.error)
+        return result.text
 
     def close(self) -> None:
         _OPEN.discard(self)
@@ -148,7 +180,15 @@ def _close_all() -> None:
         corpus.close()
 
 
-def load(source: Any = None, *, text: str | None = None, **options: Any) -> SearchableCorpus:
+def _of_type(kind: type[T], result: Result) -> T:
+    if not isinstance(result, kind):
+        raise RetrievalError(f"the index answered with a {type(result).__name__}")
+    return result
+
+
+def load(
+    source: Source | None = None, *, text: str | None = None, **options: Unpack[LoadOptions]
+) -> SearchableCorpus:
     """Load a source: a folder, a file, `-` for stdin, a list of dicts or str, a dict, a str.
 
     A str is a path where one exists; text without doubt is given as `text=`. Options:
@@ -158,13 +198,17 @@ def load(source: Any = None, *, text: str | None = None, **options: Any) -> Sear
     Raises:
         SourceError: the source is missing, unreadable, or of no known kind.
         EmptyCorpusError: it holds no readable document.
+        PackedCorpusError: the temporary folder cannot be written, or is full.
     """
-    corpus = load_corpus(source, **options) if text is None else load_corpus(text=text, **options)
-    return SearchableCorpus.adopt(corpus)
+    return SearchableCorpus.adopt(load_corpus(source, text=text, **options))
 
 
-def load_sources(sources: Sequence[str], **options: Any) -> SearchableCorpus:
-    """Load several sources as one corpus, each under its name; one alone is loaded as it is."""
+def load_sources(sources: Sequence[str], **options: Unpack[LoadOptions]) -> SearchableCorpus:
+    """Load several sources as one corpus, each under its name; one alone is loaded as it is.
+
+    Raises:
+        SourceError, EmptyCorpusError, PackedCorpusError: as `load`.
+    """
     return SearchableCorpus.adopt(_load_sources(sources, **options))
 
 
@@ -204,7 +248,7 @@ class RLM:
             on_event=on_event,
         )
 
-    def ask(self, corpus: Corpus | Any, question: str) -> Answer:
+    def ask(self, corpus: Corpus | Source, question: str) -> Answer:
         """Answer a question of a corpus (or of anything that `load` takes).
 
         A limit reached is a result, named in `stop_reason`, not an error.
@@ -215,47 +259,43 @@ class RLM:
             SandboxError: no worker could be started.
             RunInterrupted: Ctrl-C; a KeyboardInterrupt with the partial answer.
         """
-        with _Opened(corpus) as opened:
-            run = Run(corpus=opened, retriever=opened.retriever, question=question,
-                      options=self._options)
+        opened = _open(corpus)
+        try:
+            run = self._run(opened, question)
             future = loop_thread().submit(run.execute())
             try:
                 return future.result()
             except KeyboardInterrupt:
                 loop_thread().call_soon(run.interrupt)
                 raise RunInterrupted(future.result(INTERRUPT_SECONDS)) from None
+        finally:
+            if opened is not corpus:
+                opened.close()
 
-    async def ask_async(self, corpus: Corpus | Any, question: str) -> Answer:
+    async def ask_async(self, corpus: Corpus | Source, question: str) -> Answer:
         """The same, awaitable in any event loop; cancelling it ends the run and its worker."""
-        opened = await asyncio.to_thread(_Opened(corpus).__enter__)
-        owned = opened is not corpus
-        run = Run(corpus=opened, retriever=opened.retriever, question=question,
-                  options=self._options)
+        opened = await asyncio.to_thread(_open, corpus)
         try:
+            run = self._run(opened, question)
             return await asyncio.wrap_future(loop_thread().submit(run.execute()))
         finally:
-            if owned:
+            if opened is not corpus:
                 await asyncio.to_thread(opened.close)
 
-
-class _Opened:
-    """A corpus for the time of one question: the caller's own, or one loaded for it."""
-
-    def __init__(self, corpus: Corpus | Any) -> None:
-        self._given = corpus
-        self._loaded: SearchableCorpus | None = None
-
-    def __enter__(self) -> SearchableCorpus:
-        if isinstance(self._given, SearchableCorpus):
-            return self._given
-        self._loaded = load(self._given)
-        return self._loaded
-
-    def __exit__(self, *exception: object) -> None:
-        if self._loaded is not None:
-            self._loaded.close()
+    def _run(self, corpus: SearchableCorpus, question: str) -> Run:
+        return Run(
+            corpus=corpus, retriever=corpus.retriever, question=question, options=self._options
+        )
 
 
-def ask(corpus: Corpus | Any, question: str, **options: Any) -> Answer:
-    """Answer one question; `options` are those of `RLM`, `corpus` is anything `load` takes."""
+def _open(corpus: Corpus | Source) -> SearchableCorpus:
+    return corpus if isinstance(corpus, SearchableCorpus) else load(corpus)
+
+
+def ask(corpus: Corpus | Source, question: str, **options: Unpack[RlmOptions]) -> Answer:
+    """Answer one question; `options` are those of `RLM`, `corpus` is anything `load` takes.
+
+    Raises:
+        RlmRagError, RunInterrupted: as `load` and `RLM.ask`.
+    """
     return RLM(**options).ask(corpus, question)

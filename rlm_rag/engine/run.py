@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rlm_rag import __version__
@@ -26,13 +25,13 @@ from rlm_rag.engine.subcalls import SubCalls
 from rlm_rag.errors import UsageError
 from rlm_rag.indexes.requests import Retriever
 from rlm_rag.models.limiter import Limiter
-from rlm_rag.models.prices import Price, facts_of, parse_price
+from rlm_rag.models.prices import facts_of, parse_price
 from rlm_rag.models.router import close_model, open_model, provider_name
 from rlm_rag.sandbox.layers import choose_layer
 from rlm_rag.sandbox.session import Session, WorkerSetup
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
-from rlm_rag.trace.store import TraceStore
+from rlm_rag.trace.store import TraceStore, new_run_id
 
 STRATEGIES = ("auto", "rlm")
 
@@ -63,14 +62,17 @@ class Run:
         self._retriever = retriever
         self._question = question
         self._options = options
+        self._run_id = new_run_id()
         self._interrupted = False
-        self._driving: asyncio.Task[Answer] | None = None
+        self._running: asyncio.Future[Answer] | None = None
+        self._driving: asyncio.Future[Ending] | None = None
 
     def interrupt(self) -> None:
         """End the run now; `execute` then returns what there is, as `interrupted`."""
         self._interrupted = True
-        if self._driving is not None:
-            self._driving.cancel()
+        running = self._driving or self._running
+        if running is not None:
+            running.cancel()
 
     async def execute(self) -> Answer:
         """Answer the question.
@@ -81,6 +83,194 @@ class Run:
             SandboxError: no worker could be started.
         """
         self._check()
+        self._running = asyncio.ensure_future(self._execute())
+        try:
+            return await self._running
+        except asyncio.CancelledError:
+            if not self._interrupted:
+                raise
+            return Answer(text="", stop_reason="interrupted", model=self._options.model)
+
+    async def _execute(self) -> Answer:
         async with AsyncExitStack() as stack:
-            ...
-        raise NotImplementedError
+            root, sub = await self._open_models(stack)
+            recorder = self._open_recorder()
+            stack.callback(recorder.close)
+            budget = Budget(self._options.limits)
+            coverage = Coverage()
+            loop = await self._open_loop(stack, root, sub, recorder, budget, coverage)
+            ending = await self._drive(loop)
+            answer = self._answer(ending, loop, recorder, budget, coverage)
+            self._record_answer(answer, recorder, budget)
+            if ending.stop_reason == "interrupted" and not self._interrupted:
+                raise asyncio.CancelledError
+            return replace(answer, warnings=(*answer.warnings, *_failure(recorder)))
+
+    def _check(self) -> None:
+        if not self._question.strip():
+            raise UsageError("the question is empty", hint='ask something: rlm-rag ask . "..."')
+        if self._options.strategy not in STRATEGIES:
+            raise UsageError(
+                f"there is no strategy {self._options.strategy!r} yet",
+                hint=f"one of {', '.join(STRATEGIES)}",
+            )
+
+    async def _open_models(self, stack: AsyncExitStack) -> tuple[PricedModel, PricedModel]:
+        """Open root and sub-model; models of one provider share a limiter."""
+        options = self._options
+        price = None if options.price is None else parse_price(options.price)
+        limiters: dict[str, Limiter] = {}
+        opened: dict[str, PricedModel] = {}
+        for name in (options.model, options.sub_model or options.model):
+            if name in opened:
+                continue
+            facts = facts_of(name, api_base=options.api_base, price=price)
+            if options.limits.usd is not None and facts.price is None:
+                raise UsageError(
+                    f"the price of {name} is not known, so a limit in dollars cannot be kept",
+                    hint="give it: --price INPUT/OUTPUT, in dollars a million tokens",
+                )
+            model = open_model(
+                name, api_base=options.api_base, headers=options.headers, price=price
+            )
+            stack.push_async_callback(close_model, model)
+            provider = provider_name(name, api_base=options.api_base)
+            limiter = limiters.setdefault(provider, Limiter(options.limits.concurrency))
+            opened[name] = PricedModel(model, facts, limiter)
+        return opened[options.model], opened[options.sub_model or options.model]
+
+    def _open_recorder(self) -> Recorder:
+        trace = self._options.trace
+        if trace is False:
+            return Recorder(None, listener=self._options.on_event)
+        store = TraceStore() if trace is True else TraceStore(Path(trace))
+        return store.create(self._run_id, listener=self._options.on_event)
+
+    async def _open_loop(
+        self,
+        stack: AsyncExitStack,
+        root: PricedModel,
+        sub: PricedModel,
+        recorder: Recorder,
+        budget: Budget,
+        coverage: Coverage,
+    ) -> Loop:
+        limits = self._options.limits
+        calls = ModelCalls(run_id=self._run_id, budget=budget, limits=limits, recorder=recorder)
+        services = Services(
+            run_id=self._run_id,
+            retriever=self._retriever,
+            subcalls=SubCalls(calls=calls, model=sub),
+            recorder=recorder,
+            coverage=coverage,
+        )
+        profile = load_profile()
+        # Its self-test waits for a process, which must not hold up the loop.
+        layer = await asyncio.to_thread(choose_layer, self._options.sandbox)
+        session = Session(
+            layer=layer,
+            packed_path=self._corpus.packed_path,
+            serve=services.serve,
+            setup=WorkerSetup(
+                shape=self._corpus.shape,
+                services=SERVICE_NAMES,
+                info={"limits": asdict(limits), "sub_model": sub.name},
+                await_seconds=limits.await_seconds,
+            ),
+            start_seconds=limits.start_seconds,
+        )
+        await stack.enter_async_context(session)
+        self._record_start(recorder, root, sub, session, profile.version)
+        history = History(
+            system=profile.system,
+            question=self._question,
+            figures=describe(self._corpus),
+            status=status_line(1, limits, budget),
+        )
+        return Loop(
+            run_id=self._run_id,
+            history=history,
+            session=session,
+            calls=calls,
+            root=root,
+            budget=budget,
+            limits=limits,
+            recorder=recorder,
+        )
+
+    async def _drive(self, loop: Loop) -> Ending:
+        """Run the loop in a task of its own, so that an interruption reaches only it."""
+        self._driving = asyncio.ensure_future(loop.run())
+        try:
+            return await self._driving
+        except asyncio.CancelledError:
+            self._driving.cancel()
+            await asyncio.wait([self._driving])
+            return loop.interrupted()
+
+    def _answer(
+        self, ending: Ending, loop: Loop, recorder: Recorder, budget: Budget, coverage: Coverage
+    ) -> Answer:
+        return Answer(
+            text=ending.text,
+            stop_reason=ending.stop_reason,
+            model=self._options.model,
+            citations=check_citations(ending.text, self._corpus),
+            iterations=loop.iterations,
+            usage=budget.usage,
+            by_model=budget.by_model,
+            coverage=coverage.summary(len(self._corpus)),
+            trace=None if recorder.path is None else str(recorder.path),
+            limit_detail=ending.detail,
+        )
+
+    def _record_start(
+        self,
+        recorder: Recorder,
+        root: PricedModel,
+        sub: PricedModel,
+        session: Session,
+        prompts: str,
+    ) -> None:
+        corpus = self._corpus
+        recorder.record(
+            events.RunStarted(
+                run=self._run_id,
+                question=self._question,
+                corpus={
+                    "fingerprint": corpus.fingerprint,
+                    "documents": len(corpus),
+                    "bytes": corpus.total_bytes,
+                    "lines": corpus.line_count,
+                },
+                model=root.name,
+                sub_model=sub.name,
+                strategy="rlm",
+                limits=asdict(self._options.limits),
+                sandbox=session.isolation,
+                version=__version__,
+                prompts=prompts,
+                worker=session.worker_hash,
+            )
+        )
+
+    def _record_answer(self, answer: Answer, recorder: Recorder, budget: Budget) -> None:
+        shown = answer.to_dict()
+        recorder.record(
+            events.Answered(
+                run=self._run_id,
+                text=answer.text,
+                stop_reason=answer.stop_reason,
+                citations=shown["citations"],
+                usage=shown["usage"],
+                coverage=shown["coverage"],
+                iterations=answer.iterations,
+                seconds=round(budget.elapsed_seconds(), 3),
+            )
+        )
+
+
+def _failure(recorder: Recorder) -> tuple[str, ...]:
+    if recorder.failure is None:
+        return ()
+    return (f"the trace is not complete: {recorder.failure}",)
