@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 from typing import NamedTuple
 
 import click
+
+from rlm_rag import __version__
 
 
 class Row(NamedTuple):
@@ -66,7 +67,7 @@ def _no_such_command(name: str, context: click.Context) -> click.UsageError:
 
 def _show_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        click.echo(f"rlm-rag {importlib.metadata.version('rlm-rag')}")
+        click.echo(f"rlm-rag {__version__}")
         context.exit()
 
 
