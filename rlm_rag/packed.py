@@ -18,13 +18,15 @@ from bisect import bisect_right
 from contextlib import suppress
 from itertools import accumulate, count
 from operator import add
-from typing import TYPE_CHECKING, AnyStr
 
 from rlm_rag.errors import PackedCorpusError, SourceError
 
+# `typing` would be a sixth of the time that a sandboxed worker takes to start.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
+    from typing import AnyStr
 
     BytesLike = bytes | bytearray | memoryview | mmap.mmap
 
