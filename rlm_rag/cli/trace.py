@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.options import json_option
-from rlm_rag.errors import TraceError, UsageError
+from rlm_rag.errors import UsageError
 from rlm_rag.trace.store import RunFile, TraceStore
 
 if TYPE_CHECKING:
-    from rlm_rag.trace.reader import Record, RunSummary
+    from rlm_rag.trace.reader import Record
 
 QUESTION_CHARS = 60
+# A longer first or last event is not looked into.
+END_BYTES = 1 << 20
+
+
+class Summary(NamedTuple):
+    """A run in two words; None where its file does not say."""
+
+    question: str | None
+    stop_reason: str | None
 
 
 @click.group()
@@ -35,11 +45,10 @@ def list_(as_json: bool) -> int:
         streams.result_json({"runs": [_listed(run, summary) for run, summary in runs]})
         return DONE
     for run, summary in runs:
-        question = " ".join(summary.question.split()) if summary else "(cannot be read)"
+        question = " ".join((summary.question or "(cannot be read)").split())
         if len(question) > QUESTION_CHARS:
             question = question[: QUESTION_CHARS - 3] + "..."
-        ending = (summary.stop_reason if summary else None) or "unfinished"
-        streams.result(f"{run.id}  {ending:<13} {question}")
+        streams.result(f"{run.id}  {summary.stop_reason or 'unfinished':<13} {question}")
     if not runs:
         streams.note(f"no runs in {store.folder}")
     return DONE
@@ -91,23 +100,33 @@ def _event(record: Record) -> dict[str, Any]:
     return {"seq": record.seq, "time": record.time, "type": event.type} | values
 
 
-def _listed(run: RunFile, summary: RunSummary | None) -> dict[str, Any]:
+def _listed(run: RunFile, summary: Summary) -> dict[str, Any]:
     return {
         "id": run.id,
         "started": run.started,
         "size_bytes": run.size_bytes,
         "path": str(run.path),
-        "question": summary.question if summary else None,
-        "model": summary.model if summary else None,
-        "stop_reason": summary.stop_reason if summary else None,
+        "question": summary.question,
+        "stop_reason": summary.stop_reason,
     }
 
 
-def _summary(run: RunFile) -> RunSummary | None:
-    """Return a run in one line, None where its file cannot be read: the list goes on."""
-    from rlm_rag.trace.reader import summarize
-
+def _summary(run: RunFile) -> Summary:
+    """Read the two ends of a trace alone, since a list of many large ones must be quick."""
     try:
-        return summarize(run.path)
-    except TraceError:
+        with run.path.open("rb") as file:
+            first = file.readline(END_BYTES)
+            file.seek(max(0, run.size_bytes - END_BYTES))
+            last = file.read(END_BYTES).rstrip(b"\n").rpartition(b"\n")[2]
+    except OSError:
+        return Summary(None, None)
+    return Summary(_field(first, "run", "question"), _field(last, "answer", "stop_reason"))
+
+
+def _field(line: bytes, kind: str, name: str) -> str | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
         return None
+    value = event.get(name) if isinstance(event, dict) and event.get("type") == kind else None
+    return value if isinstance(value, str) else None
