@@ -72,11 +72,11 @@ def _rule(pattern: str) -> _Rule | None:
 
 def _matches(rule: _Rule, path: str, folder: bool) -> bool:
     target = f"{path}/" if folder and rule.folders_only else path
-    found = rule.regex.search(target)
-    if found is None:
-        return False
     # `ps_d` is the slash after a folder: before the end, it was a parent that matched.
-    return found.lastgroup != "ps_d" or found.end() == len(target)
+    return any(
+        found.lastgroup != "ps_d" or found.end() == len(target)
+        for found in rule.regex.finditer(target)
+    )
 
 
 def _read(location: str) -> bytes:

@@ -74,6 +74,8 @@ def _open_named(
     named = os.fspath(source)
     if not isinstance(named, str):
         raise SourceError("A path of bytes cannot be loaded.", hint="Use os.fsdecode on it.")
+    if not named:
+        raise SourceError("The source is an empty string.", hint="Give a path; `.` is this folder.")
     location = _expand(named)
     try:
         mode = location.stat().st_mode

@@ -1,0 +1,294 @@
+"""A folder is read as its owner would expect, and never more of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.corpus import Corpus
+from rlm_rag.errors import EmptyCorpusError, UsageError
+from rlm_rag.loaders.source import load_corpus
+
+Git = Callable[..., None]
+as_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="needs root")
+as_user = pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root reads all")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def git(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
+    """Make the tree a git work tree, and return git itself."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    identity = {f"GIT_{who}_{what}": "t" for who in ("AUTHOR", "COMMITTER") for what in ("NAME",)}
+    identity |= {"GIT_AUTHOR_EMAIL": "t@e", "GIT_COMMITTER_EMAIL": "t@e"}
+
+    def run(*arguments: str) -> None:
+        command = ["git", "-C", str(root), *arguments]
+        subprocess.run(command, check=True, capture_output=True, env=os.environ | identity)
+
+    run("init", "-q")
+    return run
+
+
+@pytest.fixture
+def no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for path, content in files.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content, encoding="utf-8", newline="")
+
+
+def load(root: Path, **options: object) -> tuple[list[str], dict[str, str]]:
+    with load_corpus(root, **options) as corpus:  # type: ignore[arg-type]
+        return list(corpus.paths()), {one.path: one.reason for one in corpus.skipped}
+
+
+def test_paths_are_relative_and_in_byte_order(root: Path) -> None:
+    write(root, dict.fromkeys(("b", "a/z", "a.py", "é", "Z", "a/b/c"), "x"))
+    assert load(root)[0] == ["Z", "a.py", "a/b/c", "a/z", "b", "é"]
+
+
+def test_contents_keep_their_line_ends(root: Path) -> None:
+    write(root, {"a": "x\r\ny\rz\n\x00"[:-1]})
+    with load_corpus(str(root)) as corpus:
+        assert corpus["a"].content == "x\r\ny\rz\n"
+        assert corpus["a"].encoding == "utf-8"
+
+
+def test_git_decides_in_a_work_tree(root: Path, git: Git) -> None:
+    write(root, {".gitignore": "*.log\n!keep.log\nout/\n", "a.log": "", "keep.log": "k"})
+    write(root, {"out/x": "", ".hidden/y": "h", "src/a.py": "a", "out/tracked": "t"})
+    git("add", "-f", "out/tracked")
+    assert load(root)[0] == [".gitignore", ".hidden/y", "keep.log", "out/tracked", "src/a.py"]
+
+
+def test_part_of_a_work_tree_obeys_the_rules_above_it(root: Path, git: Git) -> None:
+    write(root, {".gitignore": "skip.py\nsrc/skip2.py\n"})
+    write(root, {"src/ok.py": "x", "src/skip.py": "x", "src/skip2.py": "x"})
+    assert load(root / "src")[0] == ["ok.py"]
+
+
+def test_an_ignored_folder_that_is_asked_for_by_name_is_read(root: Path, git: Git) -> None:
+    write(root, {".gitignore": "build/\n", "build/log.txt": "x"})
+    assert load(root / "build")[0] == ["log.txt"]
+
+
+def test_what_git_lists_and_is_no_file_is_skipped_with_its_reason(root: Path, git: Git) -> None:
+    write(root, {"here": "x", "gone": "x", "inner/b": "x"})
+    git("add", "here", "gone")
+    (root / "gone").unlink()
+    git("init", "-q", "inner")
+    paths, skipped = load(root)
+    assert paths == ["here"]
+    assert skipped == {"gone": "no longer there", "inner": "a git repository of its own"}
+
+
+def test_nothing_that_a_repository_configures_is_run(root: Path, git: Git, tmp_path: Path) -> None:
+    script = tmp_path / "hook.sh"
+    script.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'\n")
+    script.chmod(0o755)
+    for name in ("core.fsmonitor", "core.pager", "pager.ls-files", "core.editor", "diff.external"):
+        git("config", name, str(script))
+    write(root, {"a": "x"})
+    assert load(root)[0] == ["a"]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_variables_of_another_repository_change_nothing(
+    root: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, {"a": "x"})
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
+    with load_corpus(root) as corpus:
+        assert (list(corpus.paths()), corpus.warnings) == (["a"], ())
+
+
+@as_root
+def test_a_work_tree_of_another_owner_is_listed_all_the_same(root: Path, git: Git) -> None:
+    write(root, {".gitignore": "b\n", "a": "x", "b": "x"})
+    for path in (root, root / ".git"):
+        os.chown(path, 65534, 65534)
+    with load_corpus(root) as corpus:
+        assert (list(corpus.paths()), corpus.warnings) == ([".gitignore", "a"], ())
+
+
+def test_a_broken_repository_is_walked_and_the_failure_is_said(root: Path, git: Git) -> None:
+    write(root, {".gitignore": "b\n", "a": "x", "b": "x"})
+    (root / ".git" / "index").write_bytes(b"not an index")
+    with load_corpus(root, hidden=True) as corpus:
+        assert list(corpus.paths()) == [".gitignore", "a"]
+        assert "git cannot list this tree" in corpus.warnings[0]
+
+
+def test_a_tracked_folder_replaced_by_a_link_leads_nowhere(
+    root: Path, git: Git, tmp_path: Path
+) -> None:
+    write(root, {"d/secret.txt": "mine", "ok": "x"})
+    git("add", "-A")
+    write(tmp_path / "outside", {"secret.txt": "not yours"})
+    shutil.rmtree(root / "d")
+    (root / "d").symlink_to(tmp_path / "outside")
+    paths, skipped = load(root)
+    assert paths == ["ok"]
+    assert skipped == {"d": "symbolic link", "d/secret.txt": "beneath a symbolic link"}
+
+
+def test_ignore_files_hold_without_git(root: Path, no_git: None) -> None:
+    write(root, {".gitignore": "*.log\n/cfg/**\n!/cfg/keep.json\nout/\nbad[\n#c\n\\#h\n"})
+    write(root, {"a.log": "", "s/b.log": "", "s/.gitignore": "!b.log\r\n/x\n", "s/x": ""})
+    write(root, {"s/t/x": "", "cfg/keep.json": "", "cfg/y": "", "out/z": "", "t/out": "", "#h": ""})
+    with load_corpus(root) as corpus:
+        assert list(corpus.paths()) == ["cfg/keep.json", "s/b.log", "s/t/x", "t/out"]
+        assert corpus.warnings == (".gitignore: cannot follow 'bad['",)
+        reasons = {one.path: one.reason for one in corpus.skipped}
+    ignored = [path for path, reason in reasons.items() if reason == "ignored by .gitignore"]
+    assert sorted(ignored) == ["#h", "a.log", "cfg/y", "out", "s/x"]
+
+
+def test_a_list_of_what_is_wanted_holds_without_git(root: Path, no_git: None) -> None:
+    write(root, {".gitignore": "*\n!*/\n!*.py\n"})
+    write(root, {"a.py": "", "a.txt": "", "p/b.py": "", "p/c.txt": "", "p/q/d.py": ""})
+    assert load(root)[0] == ["a.py", "p/b.py", "p/q/d.py"]
+
+
+def test_hidden_and_generated_folders_are_one_skip_each(root: Path, no_git: None) -> None:
+    write(root, {"node_modules/a/b.js": "", "node_modules/c.js": "", ".github/w.yml": "w"})
+    write(root, {"env/pyvenv.cfg": "", "env/lib/x.py": "", ".git/config": "", "a": "x"})
+    paths, skipped = load(root)
+    assert paths == ["a"]
+    assert skipped == {
+        ".git": "version control data",
+        ".github": "hidden",
+        "env": "Python virtual environment",
+        "node_modules": "generated by tools",
+    }
+    assert load(root, hidden=True)[0] == [".github/w.yml", "a"]
+    assert load(root, ignore=False)[0] == [
+        "a", "env/lib/x.py", "env/pyvenv.cfg", "node_modules/a/b.js", "node_modules/c.js"
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(os.name != "posix", reason="special files of POSIX")
+def test_links_pipes_and_sockets_are_skipped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, {"real/f": "x"})
+    (root / "loop").symlink_to("..")
+    (root / "flink").symlink_to("real/f")
+    (root / "dangling").symlink_to("nowhere")
+    os.mkfifo(root / "pipe")
+    monkeypatch.chdir(root)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("sock")
+        paths, skipped = load(root)
+    assert paths == ["real/f"]
+    link = "symbolic link"
+    assert skipped == {
+        "dangling": link, "flink": link, "loop": link, "pipe": "named pipe", "sock": "socket"
+    }  # fmt: skip
+
+
+@as_user
+def test_what_may_not_be_read_is_skipped(root: Path) -> None:
+    write(root, {"a": "x", "no": "x", "d/e": "x"})
+    (root / "no").chmod(0)
+    (root / "d").chmod(0)
+    try:
+        paths, skipped = load(root)
+    finally:
+        (root / "d").chmod(0o700)
+    assert paths == ["a"]
+    assert skipped.keys() == {"no", "d"}
+    assert all(reason == "not readable: Permission denied" for reason in skipped.values())
+
+
+def test_binary_and_large_files_are_skipped_unread(root: Path) -> None:
+    write(root, {"a": "x" * 10})
+    (root / "b.bin").write_bytes(b"\x7fELF\0\0")
+    with (root / "huge").open("wb") as file:
+        file.truncate(3 << 30)
+    (root / "big.txt").write_bytes(b"y" * 2000)
+    paths, skipped = load(root, max_file_bytes=1999)
+    assert paths == ["a"]
+    assert skipped == {
+        "b.bin": "binary",
+        "big.txt": "larger than 2 KiB (max_file_bytes)",
+        "huge": "larger than 2 KiB (max_file_bytes)",
+    }
+    assert load(root)[1]["huge"] == "larger than 64 MiB (max_file_bytes)"
+
+
+def test_secrets_stay_out_and_examples_do_not(root: Path) -> None:
+    key = "-----BEGIN " + "PRIVATE KEY-----\n"
+    write(root, {".env": "K=1", "app/.env.local": "K=1", "prod.env": "K=1", "id_rsa": "x"})
+    write(root, {"server.pem": key, ".aws/credentials": "x", ".npmrc": "x"})
+    write(root, {".env.example": "K=", "cert.pem": "CERTIFICATE", "env.py": "x", "a.key": "music"})
+    paths, skipped = load(root, hidden=True)
+    assert paths == [".env.example", "a.key", "cert.pem", "env.py"]
+    assert set(skipped.values()) == {"may hold secrets"} and len(skipped) == 7
+
+
+def test_includes_and_excludes_are_globs(root: Path) -> None:
+    write(root, dict.fromkeys(("src/a.py", "src/x/b.py", "src/c.md", "tests/t.py"), "x"))
+    assert load(root, include=["src/**/*.py"])[0] == ["src/a.py", "src/x/b.py"]
+    assert load(root, include="*.py", exclude="tests/")[0] == ["src/a.py", "src/x/b.py"]
+    assert load(root, exclude=["src", "!*.md"])[0] == ["src/c.md", "tests/t.py"]
+    with pytest.raises(UsageError, match="Not a glob"):
+        load(root, include=["a["])
+    with pytest.raises(EmptyCorpusError) as caught:
+        load(root, include=["*.rs"])
+    assert "globs" in str(caught.value.hint)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of bytes")
+def test_names_that_are_no_utf_8_are_made_printable_and_unique(root: Path) -> None:
+    write(root, {"bad\\xff.txt": "literal", "nl\nname": "n"})
+    Path(os.fsdecode(os.fsencode(root) + b"/bad\xff.txt")).write_text("raw")
+    with load_corpus(root) as corpus:
+        found = {document.path: document.content for document in corpus}
+    assert found == {"bad\\xff.txt": "literal", "bad\\xff.txt~2": "raw", "nl\nname": "n"}
+
+
+def test_what_was_guessed_is_a_warning(root: Path) -> None:
+    (root / "old.txt").write_bytes(b"Fran\xe7ois\n")
+    with load_corpus(root) as corpus:
+        assert corpus["old.txt"].content == "François\n"
+        assert corpus["old.txt"].encoding == "cp1252"
+        assert corpus.warnings == ("old.txt: not UTF-8; read as cp1252, which is a guess",)
+
+
+def test_an_empty_folder_is_an_error(root: Path) -> None:
+    with pytest.raises(EmptyCorpusError, match="no document in the folder"):
+        load(root)
+
+
+def test_a_folder_with_no_readable_file_says_how_many_were_skipped_and_why(root: Path) -> None:
+    for name in ("a", "b"):
+        (root / name).write_bytes(b"\0")
+    (root / "c").symlink_to("a")
+    with pytest.raises(EmptyCorpusError, match="2 binary; 1 symbolic link"):
+        load(root)
+
+
+def test_an_empty_file_is_a_document_without_lines(root: Path) -> None:
+    write(root, {"empty": ""})
+    with load_corpus(root) as corpus:
+        assert isinstance(corpus, Corpus) and corpus[0].lines() == []
