@@ -93,17 +93,18 @@ class ProcessTransport:
         await asyncio.shield(self._kill)
 
     def _signal_all(self) -> None:
-        if self._process.poll() is not None:
-            return
-        if self._worker_handle is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            return
-        # The launcher is spared: it ends once its namespace is empty, which is what we wait for.
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._worker_handle, signal.SIGKILL)
+            if self._worker_handle is not None:
+                # The launcher is spared: it ends once the worker's namespace is empty.
+                signal.pidfd_send_signal(self._worker_handle, signal.SIGKILL)
+            elif self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     async def _reap(self) -> None:
+        # Its launcher may have died first, and then does not stand for the worker's end.
+        if self._worker_handle is not None:
+            with contextlib.suppress(TimeoutError):
+                await _readable(self._worker_handle, _KILL_GRACE_SECONDS)
         if not await _ended(self._process, _KILL_GRACE_SECONDS):
             self._process.kill()
             await _ended(self._process, _KILL_GRACE_SECONDS)
@@ -205,12 +206,18 @@ def _spawn(launch: Launch, info_fd: int) -> _Spawned:
 
 async def _reported_pid(descriptor: int) -> int:
     """Return the worker's process id, which its launcher writes once it is known."""
-    await _readable(descriptor, _INFO_SECONDS)
-    told = os.read(descriptor, 4096)
+    told = b""
+    # To its end: a launcher that writes to a closed pipe would die of it.
+    while piece := await _piece(descriptor):
+        told += piece
     if not told:
         raise ChildProcessError("its launcher ended before the worker began")
-    # bwrap writes its report in pieces; the process id is in the first.
-    return int(json.loads(told.decode().split(",")[0].rstrip("} \n") + "}")["child-pid"])
+    return int(json.loads(told)["child-pid"])
+
+
+async def _piece(descriptor: int) -> bytes:
+    await _readable(descriptor, _INFO_SECONDS)
+    return os.read(descriptor, 4096)
 
 
 def _limit(pid: int, limits: WorkerLimits) -> None:

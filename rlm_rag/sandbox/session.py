@@ -21,8 +21,9 @@ from rlm_rag.sandbox.blocks import (
     ServiceReply,
     WorkerSetup,
 )
+from rlm_rag.sandbox.boot import boot_command
 from rlm_rag.sandbox.calls import MAX_OUTSTANDING_CALLS, Clock
-from rlm_rag.sandbox.confine.view import Layer, WorkerLimits
+from rlm_rag.sandbox.confine.view import Layer, Program, WorkerLimits
 from rlm_rag.sandbox.peer import Peer
 from rlm_rag.sandbox.process import open_worker
 from rlm_rag.sandbox.transport import Transport
@@ -50,7 +51,7 @@ class Session:
     `serve` answers the worker's calls, each in a task of its own, at most
     `MAX_OUTSTANDING_CALLS` at once. A block that runs out of time is interrupted, and its worker
     killed `interrupt_grace_seconds` later if that did not help. A worker is replaced at most
-    `max_restarts` times.
+    `max_restarts` times. `program` is the worker's command line inside the layer.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Session:
         serve: Serve,
         setup: WorkerSetup,
         limits: WorkerLimits | None = None,
+        program: Program = boot_command,
         start_seconds: float = 10,
         interrupt_grace_seconds: float = 2,
         max_restarts: int = 3,
@@ -70,6 +72,7 @@ class Session:
         self._serve = serve
         self._setup = setup
         self._limits = limits
+        self._program = program
         self._start_seconds = start_seconds
         self._grace_seconds = interrupt_grace_seconds
         self._restarts_left = max_restarts
@@ -100,7 +103,9 @@ class Session:
         """
         if self._closed:
             raise SandboxError("the session is closed")
-        transport = await open_worker(self._layer, self._packed_path, limits=self._limits)
+        transport = await open_worker(
+            self._layer, self._packed_path, limits=self._limits, program=self._program
+        )
         try:
             async with asyncio.timeout(self._start_seconds):
                 hello = await _greeting(transport)

@@ -77,8 +77,10 @@ def _die_with_parent() -> None:
 
 def _enter_namespaces() -> None:
     user, group = os.geteuid(), os.getegid()
-    if user == 0:
+    try:
         os.setgroups([])
+    except PermissionError:
+        pass  # Only a privileged user may leave the groups; no file that is visible heeds them.
     _checked(_libc.unshare(_SPACES), "unshare (user namespaces may be closed to this user)")
     _libc.unshare(_NEW_CGROUP)  # Some kernels lack them; no cgroup file system is visible anyway.
     _write("/proc/self/setgroups", "deny")
@@ -173,7 +175,10 @@ def _become(command: list[str], folder: str) -> None:
 
 
 def _launch_confined(steps: list[list[str]], info: int, command: list[str]) -> int:
-    pivot_root, keyctl = _SYSCALLS[os.uname().machine]
+    machine = os.uname().machine
+    if machine not in _SYSCALLS:
+        raise OSError(f"the system calls of {machine} are not known")
+    pivot_root, keyctl = _SYSCALLS[machine]
     _enter_namespaces()
     # Entering a user namespace may clear it, so it is asked for again.
     _die_with_parent()
@@ -221,7 +226,7 @@ def main(arguments: list[str]) -> int:
 if __name__ == "__main__":
     try:
         code = main(sys.argv[1:])
-    except (OSError, KeyError) as error:
+    except OSError as error:
         sys.stderr.write(f"launch: {error}\n")
         code = 1
     sys.stderr.flush()

@@ -1,0 +1,228 @@
+"""What a layer lets a worker see and do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rlm_rag
+from rlm_rag.errors import UsageError
+from rlm_rag.sandbox import layers
+from rlm_rag.sandbox.confine import probe
+from rlm_rag.sandbox.confine.namespaces import Namespaces
+from rlm_rag.sandbox.confine.unconfined import Unconfined
+from rlm_rag.sandbox.confine.view import Layer, WorkerLimits, interpreter
+from tests.sandbox.support import ALL_LAYERS, CONFINING, lines_of
+
+ROOT = str(Path(rlm_rag.__file__).parents[1])
+SYSTEM_PYTHON = "/usr/bin/python3.11"
+
+# A host of its own, in whatever interpreter and user the test gives it.
+HOST = """
+import sys
+from rlm_rag.errors import SandboxUnavailableError
+from rlm_rag.sandbox import layers
+for layer in layers._CONFINING:
+    print(layer.name, layers.self_test(layer))
+try:
+    print("chosen", layers.choose_layer().name)
+except SandboxUnavailableError as error:
+    print(error.message)
+    print(error.hint)
+"""
+
+
+def run_host(*command: str, **environment: str) -> str:
+    done = subprocess.run(
+        [*command, "-B", "-c", HOST],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": ROOT, **environment},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize("layer", CONFINING)
+def test_a_confining_layer_passes_its_self_test(layer: Layer) -> None:
+    assert layers.self_test(layer) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="some of the attempts need root when unconfined")
+def test_every_attempt_of_the_self_test_works_where_nothing_confines() -> None:
+    arguments = ["1", "canary", "1", "socket", "name", "corpus"]
+    wanted = [f"{name}: OPEN" for name in probe.attempts(arguments)]
+    assert layers.self_test(Unconfined()) == wanted
+
+
+def test_none_is_never_chosen_unless_it_is_named() -> None:
+    assert layers.choose_layer().name in ("bwrap", "namespaces")
+    assert layers.choose_layer("none").name == "none"
+
+
+def test_a_layer_can_be_asked_for_by_name() -> None:
+    assert layers.choose_layer("namespaces").name == "namespaces"
+
+
+def test_an_unknown_layer_is_a_usage_error_that_names_the_known_ones() -> None:
+    with pytest.raises(UsageError) as caught:
+        layers.choose_layer("docker-in-docker")
+    assert caught.value.hint is not None
+    assert "namespaces" in caught.value.hint
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
+def test_where_no_layer_works_it_fails_closed_and_says_why() -> None:
+    closed = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"'
+    printed = run_host("unshare", "-Ur", "sh", "-c", closed, "sh", interpreter())
+    assert "chosen" not in printed
+    assert "no sandbox works on this machine (bwrap: " in printed
+    assert "; namespaces: launch: [Errno 28] unshare" in printed
+    assert "--sandbox none" in printed
+
+
+@pytest.mark.skipif(not Path(SYSTEM_PYTHON).exists(), reason="no system interpreter")
+def test_both_layers_hold_in_the_system_interpreter_for_root_and_for_an_ordinary_user() -> None:
+    lines = run_host(SYSTEM_PYTHON).splitlines()
+    assert lines[1] == "namespaces []"
+    assert lines[-1].startswith("chosen ")
+    if os.geteuid() == 0 and shutil.which("setpriv"):
+        ordinary = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+        assert run_host(*ordinary, SYSTEM_PYTHON, HOME="/nonexistent").splitlines() == lines
+
+
+@pytest.mark.parametrize("layer", CONFINING)
+def test_a_worker_sees_the_interpreter_the_corpus_and_its_scratch_folder_alone(
+    layer: Layer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "private"
+    folder.mkdir(mode=0o700)
+    packed = folder / "corpus"
+    packed.write_bytes(b"packed")
+    packed.chmod(0o600)
+    code = """
+import os
+print(sorted(os.listdir("/")))
+print(sorted(os.listdir("/dev")), os.listdir("/etc"), os.listdir("/worker"))
+print(os.getcwd(), os.listdir("."), open("/corpus.packed").read())
+found = [p for top in sys.path for p in (top + "/site-packages", top + "/dist-packages")
+         if os.path.isdir(p) and os.listdir(p)]
+print(found, os.path.isdir("/usr/lib/python3/dist-packages"))
+"""
+    lines = lines_of(layer, code, packed=packed)
+    beside = {"scratch", "dev", "etc", "tmp", "lib", "lib64", "worker", "corpus.packed"}
+    prefix = Path(interpreter()).parts[1]
+    assert set(eval(lines[0])) <= {*beside, "usr", prefix, "nix"}
+    assert lines[1] == "['null', 'random', 'urandom', 'zero'] ['ld.so.cache'] ['rlm_rag']"
+    assert lines[2] == "/scratch [] packed"
+    assert lines[3] == "[] False"
+
+
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_the_environment_is_empty_and_hashes_are_the_same_in_every_worker(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "canary")
+    code = "import os\nprint(sorted(os.environ))\nprint(hash('a'), hash(b'b'))"
+    first, second = lines_of(layer, code), lines_of(layer, code)
+    names = set(eval(first[0]))
+    assert names - {"PWD"} == {"HOME", "LANG", "PYTHONHASHSEED", "TMPDIR"}
+    assert first[1] == second[1]
+
+
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_no_descriptor_of_the_host_is_inherited(layer: Layer) -> None:
+    code = """
+import fcntl
+def is_open(descriptor):
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_GETFD)
+    except OSError:
+        return False
+    return True
+print([n for n in range(4096) if is_open(n)])
+"""
+    with Path("/etc/passwd").open() as inheritable:
+        os.set_inheritable(inheritable.fileno(), True)
+        assert lines_of(layer, code) == ["[0, 1, 2]"]
+
+
+@pytest.mark.parametrize("layer", CONFINING)
+def test_no_capability_and_no_new_namespace_is_left_to_a_worker(layer: Layer) -> None:
+    code = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+held = (ctypes.c_uint32 * 6)()
+libc.capget(ctypes.byref(header), ctypes.byref(held))
+print(list(held), [libc.prctl(23, n, 0, 0, 0) for n in range(41)].count(1))
+print(libc.prctl(39, 0, 0, 0, 0), libc.unshare(0x10000000), libc.unshare(0x00020000))
+print(os.getpid(), os.getuid(), os.getsid(0), os.getgroups())
+"""
+    lines = lines_of(layer, code)
+    assert lines[0] == "[0, 0, 0, 0, 0, 0] 0"
+    assert lines[1] == "1 -1 -1"
+    assert lines[2].startswith("1 1000 1 ")
+
+
+@pytest.mark.parametrize("layer", CONFINING)
+def test_the_scratch_folder_is_bounded_in_bytes(layer: Layer) -> None:
+    code = """
+try:
+    with open("big", "wb") as file:
+        for _ in range(64):
+            file.write(bytes(1 << 16))
+            file.flush()
+except OSError as error:
+    print(error.errno)
+"""
+    limits = WorkerLimits(scratch_bytes=1 << 20)
+    assert lines_of(layer, code, limits=limits)[0] in ("27", "28")
+
+
+def test_the_scratch_folder_is_bounded_in_files() -> None:
+    code = """
+count = 0
+try:
+    while True:
+        open(f"f{count}", "w").close()
+        count += 1
+except OSError as error:
+    print(error.errno, count < 100)
+"""
+    limits = WorkerLimits(scratch_inodes=100)
+    assert lines_of(Namespaces(), code, limits=limits) == ["28 True"]
+
+
+@pytest.mark.parametrize("layer", CONFINING)
+def test_programs_written_to_the_scratch_folder_cannot_replace_what_a_worker_is_made_of(
+    layer: Layer,
+) -> None:
+    code = """
+import os
+for path in (os.__file__, sys.executable, "/worker/rlm_rag/errors.py", "/etc/ld.so.cache"):
+    for attempt in (lambda: open(path, "a"), lambda: os.unlink(path), lambda: os.rename(path, "x")):
+        try:
+            attempt()
+            print("OPEN", path)
+        except OSError:
+            pass
+print("done")
+"""
+    assert lines_of(layer, code) == ["done"]
+
+
+def test_the_library_can_be_imported_without_what_confines() -> None:
+    code = "import sys, rlm_rag.sandbox.layers; print([m for m in sys.modules if 'httpx' in m])"
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
