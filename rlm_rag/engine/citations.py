@@ -1,0 +1,245 @@
+"""Check an answer's citations against the corpus."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rlm_rag.corpus import Corpus, Document
+from rlm_rag.engine.places import Place, find_places
+
+MAX_VERIFIED_LINES = 60
+MIN_QUOTE_CHARS = 20
+NEAR_LINES = 30
+MAX_OCCURRENCES = 200
+MAX_TERM_CHARS = 20_000
+MAX_TERM_LINES = 2_000
+ADDED_PREFIX = "added:/"
+
+Status = Literal["verified", "located", "false"]
+
+_WORD = re.compile(r"[^\W_]+")
+_SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ELLIPSIS = re.compile(r"\s*(?:\[\s*)?(?:\.\.\.+|…)(?:\s*\])?\s*")
+_STOPWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        the and for are was were that this with from has have had not its into which when where
+        who what how why can will would should could there their they them then than also all any
+        but one two you your our out see line lines file files code here does did been being each
+        only such more most other some very just over under about between both while because
+        """,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A cited place and what the check made of it; lines are those that stand in the corpus.
+
+    `verified` status: a quote of at least MIN_QUOTE_CHARS, or a whole line, stands in at most
+    MAX_VERIFIED_LINES lines, which may be moved to where it stands. `located`: the lines exist,
+    no such quote is given. `false`: anything else. The flag `verified` is true for the first
+    two where a term of the sentence that cites the lines, or of its quote, stands there too.
+    """
+
+    path: str
+    line: int
+    end_line: int
+    quote: str | None
+    status: Status
+    verified: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The citation object of docs/design.md section 4.4."""
+        return {
+            "path": self.path,
+            "line": self.line,
+            "end_line": self.end_line,
+            "quote": self.quote,
+            "status": self.status,
+            "verified": self.verified,
+        }
+
+
+def check_citations(text: str, corpus: Corpus) -> tuple[Citation, ...]:
+    """Check every place that `text` cites, in order, each once.
+
+    At most `places.MAX_PLACES` are looked at. What was added to a run is no part of the corpus
+    and never verifies.
+    """
+
+    def exists(path: str) -> bool:
+        return not path.startswith(ADDED_PREFIX) and corpus.__contains__(path)
+
+    places = find_places(text, exists)
+    by_path: dict[str, list[int]] = {}
+    for number, place in enumerate(places):
+        by_path.setdefault(place.path, []).append(number)
+    checked: dict[int, Citation] = {}
+    for path, numbers in by_path.items():
+        document = corpus.get(path) if exists(path) else None
+        source = None if document is None else _Source(document)
+        for number in numbers:
+            checked[number] = _check(places[number], source)
+    return tuple(dict.fromkeys(checked[number] for number in range(len(places))))
+
+
+def _check(place: Place, source: _Source | None) -> Citation:
+    quotes = [folded for folded in map(_fold, place.quotes) if folded]
+    long = [quote for quote in quotes if _is_long(quote)]
+    if source is None:
+        last = place.first if place.last is None else place.last
+        quote = next(iter(long or quotes), None)
+        return Citation(place.path, place.first, last, quote, "false", False)
+    first = place.first
+    last = source.line_count if place.last is None else place.last
+    real = 1 <= first <= last <= source.line_count
+    standing = [quote for quote in quotes if real and source.stands(quote, first, last)]
+    for quote in standing:
+        precise = last - first < MAX_VERIFIED_LINES
+        if precise and (_is_long(quote) or source.whole_line(quote, first, last)):
+            return source.citation(place, first, last, quote, "verified")
+    if not any(_is_long(quote) for quote in standing):
+        for quote in quotes:
+            moved = source.locate(quote, first)
+            if moved is not None and moved[1] - moved[0] < MAX_VERIFIED_LINES:
+                return source.citation(place, *moved, quote, "verified")
+        if long:
+            return Citation(place.path, first, last, long[0], "false", False)
+    if not real:
+        return Citation(place.path, first, last, next(iter(quotes), None), "false", False)
+    return source.citation(place, first, last, next(iter(standing), None), "located")
+
+
+@dataclass(slots=True)
+class _Folded:
+    """A document with its whitespace folded, and where each of its lines starts in that."""
+
+    text: str
+    starts: list[int] = field(default_factory=list)
+
+    def line_at(self, offset: int) -> int:
+        return bisect_right(self.starts, offset)
+
+
+class _Source:
+    """A cited document; its folded form is made when the first quote is looked for."""
+
+    def __init__(self, document: Document) -> None:
+        self._path = document.path
+        self._lines = document.lines()
+        self._folded: _Folded | None = None
+        self.line_count = document.line_count
+
+    def citation(
+        self, place: Place, first: int, last: int, quote: str | None, status: Status
+    ) -> Citation:
+        claimed = _terms(f"{place.sentence} {quote or ''}") - _STOPWORDS
+        shown = min(last, first + MAX_TERM_LINES)
+        there = _terms("\n".join(self._lines[first - 1 : shown])[:MAX_TERM_CHARS])
+        known = bool(claimed & there)
+        return Citation(self._path, first, last, quote, status, known)
+
+    def stands(self, quote: str, first: int, last: int) -> bool:
+        """Whether the quote, or its pieces around ellipses in order, is in the lines."""
+        folded = self._fold()
+        begin = folded.starts[first - 1]
+        end = folded.starts[last] if last < len(folded.starts) else len(folded.text)
+        return any(
+            _end_of(folded.text, pieces, begin, end) is not None for pieces in _readings(quote)
+        )
+
+    def whole_line(self, quote: str, first: int, last: int) -> bool:
+        return any(_fold(line) == quote for line in self._lines[first - 1 : last])
+
+    def locate(self, quote: str, near: int) -> tuple[int, int] | None:
+        """The lines in which the quote stands, nearest to line `near`.
+
+        A short quote is only found as a whole line, at most NEAR_LINES away.
+        """
+        if _is_long(quote):
+            return min(
+                self._occurrences(quote), key=lambda lines: abs(lines[0] - near), default=None
+            )
+        low = max(1, near - NEAR_LINES)
+        high = min(self.line_count, near + NEAR_LINES)
+        same = [line for line in range(low, high + 1) if _fold(self._lines[line - 1]) == quote]
+        if not same or not _WORD.search(quote):
+            return None
+        nearest = min(same, key=lambda line: abs(line - near))
+        return nearest, nearest
+
+    def _occurrences(self, quote: str) -> Iterator[tuple[int, int]]:
+        folded = self._fold()
+        for pieces in _readings(quote):
+            at = folded.text.find(pieces[0])
+            count = 0
+            while at >= 0 and count < MAX_OCCURRENCES:
+                count += 1
+                first = folded.line_at(at)
+                beyond = first + MAX_VERIFIED_LINES - 1
+                limit = folded.starts[beyond] if beyond < len(folded.starts) else len(folded.text)
+                end = _end_of(folded.text, pieces, at, limit)
+                if end is not None:
+                    yield first, folded.line_at(end - 1)
+                at = folded.text.find(pieces[0], at + 1)
+
+    def _fold(self) -> _Folded:
+        if self._folded is None:
+            parts: list[str] = []
+            starts: list[int] = []
+            size = 0
+            for line in self._lines:
+                starts.append(size)
+                folded = _fold(line)
+                if folded:
+                    parts.append(folded)
+                    size += len(folded) + 1
+            self._folded = _Folded(" ".join(parts), starts)
+        return self._folded
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _is_long(quote: str) -> bool:
+    return len(_ELLIPSIS.sub("", quote)) >= MIN_QUOTE_CHARS
+
+
+def _readings(quote: str) -> Iterator[Sequence[str]]:
+    """The quote as it is, and as the pieces around its ellipses."""
+    yield [quote]
+    pieces = [piece for piece in _ELLIPSIS.split(quote) if piece]
+    if pieces and pieces != [quote]:
+        yield pieces
+
+
+def _end_of(text: str, pieces: Sequence[str], begin: int, end: int) -> int | None:
+    """Where the last of the pieces ends, found in order within `begin`..`end`."""
+    for piece in pieces:
+        at = text.find(piece, begin, end)
+        if at < 0:
+            return None
+        begin = at + len(piece)
+    return begin
+
+
+def _terms(text: str) -> set[str]:
+    """Words of three letters or more and their parts, folded; pairs of other scripts' letters."""
+    terms: set[str] = set()
+    for match in _WORD.finditer(text):
+        word = match[0]
+        if word.isascii():
+            parts = {word, *_SUBWORD.findall(word)}
+            terms.update(part.lower() for part in parts if len(part) > 2 or part.isdigit())
+        else:
+            folded = word.casefold()
+            terms.add(folded)
+            terms.update(folded[at : at + 2] for at in range(len(folded) - 1))
+    return terms
