@@ -47,9 +47,9 @@ def _shown(number: int, passage: Passage, clues: Clues) -> str:
     )
     told = ", ".join(list(words)[:MAX_WORDS_NAMED])
     place = _code(f"{passage.path}:{lines}")
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", passage.text)), default=0))
-    heading = f"{number}. {place}" + (f" (holds: {told})" if told else "")
-    return f"{heading}\n\n{fence}\n{passage.text}\n{fence}"
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+|~+", passage.text)), default=0))
+    heading = f"{number}. {place}" + (f", on {told}:" if told else ":")
+    return f"{heading}\n\n{fence}text\n{passage.text}\n{fence}"
 
 
 def _nothing_found(clues: Clues, looked_at: Sequence[str]) -> str:

@@ -22,6 +22,8 @@ LINES_AFTER_DEFINITION = 37
 # What one more line of a passage must be worth, as a share of a term seen once.
 LINE_COST = 0.04
 
+# In an answer, a quoted `a/b.py:3` would be checked as a place that the answer itself cites.
+_LIKE_CITATION = re.compile(r"[/.]\S*(?::L?|#L)\d|#(?:page|sheet|cell|slide)=")
 _NUMBERED = re.compile(r"[ \t]*(\d+): ?(.*)", re.DOTALL)
 
 
@@ -135,7 +137,9 @@ def _ends(read: Mapping[int, str], first: int, limit: int) -> list[int]:
     for number in range(first, min(limit, first + MAX_PASSAGE_LINES - 1) + 1):
         text = read.get(number)
         chars += 0 if text is None else len(text)
-        if text is None or (ends and (_is_cut(text) or chars > MAX_PASSAGE_CHARS)):
+        if text is None or _LIKE_CITATION.search(text):
+            break
+        if ends and (_is_cut(text) or chars > MAX_PASSAGE_CHARS):
             break
         ends.append(number)
         if _is_cut(text):

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm_rag.engine import history
+from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.reply import parse_reply
+from rlm_rag.loaders.source import load_corpus
 from rlm_rag.models import offline
 from rlm_rag.models.base import Completion, Message, ModelRequest
 from rlm_rag.models.offline_answer import answer_text
@@ -18,7 +20,13 @@ from rlm_rag.models.offline_blocks import answer_block, literal, look_block, rea
 from rlm_rag.models.offline_clues import MAX_NAMES, MAX_QUERY_WORDS, find_clues, stems_of
 from rlm_rag.models.offline_evidence import Evidence, Window, rank_files, read_evidence
 from rlm_rag.models.offline_extract import extract
-from rlm_rag.models.offline_passages import Place, choose_passages, choose_places
+from rlm_rag.models.offline_passages import (
+    MAX_LINE_CHARS,
+    Place,
+    choose_passages,
+    choose_places,
+)
+from rlm_rag.packed import split_lines
 
 HOSTILE = st.text() | st.sampled_from(
     [
@@ -218,6 +226,25 @@ def test_what_the_search_showed_stands_in_for_what_could_not_be_read() -> None:
 def test_no_two_places_read_the_same_lines() -> None:
     evidence = Evidence(windows=[window("a.py", 1, 2.0), window("a.py", 2, 1.0)])
     assert choose_places(evidence, ["a.py"]) == [Place("a.py", 1, 40)]
+
+
+@given(st.lists(HOSTILE, min_size=1, max_size=12), st.integers(0, 11))
+def test_every_passage_that_is_shown_stands_where_the_answer_says(
+    texts: list[str], telling: int
+) -> None:
+    texts.insert(telling % (len(texts) + 1), "the retry delay doubles each time")
+    lines = split_lines("\n".join(texts))
+    evidence = Evidence(windows=[window("a.py", 1, 1.0)])
+    evidence.lines["a.py"] = {
+        number: text[:MAX_LINE_CHARS] for number, text in enumerate(lines, 1) if number <= 40
+    }
+    clues = find_clues("When does the retry delay double?")
+    passages = choose_passages(evidence, ["a.py"], clues.terms)
+    text = answer_text(clues, passages, ["a.py", "b.py"], looked=True)
+    with load_corpus([{"path": "a.py", "content": "\n".join(texts)}]) as corpus:
+        (citation,) = check_citations(text, corpus)
+    assert (citation.path, citation.status, citation.verified) == ("a.py", "verified", True)
+    assert "retry delay doubles" in (citation.quote or "")
 
 
 def test_finding_nothing_is_said_with_what_was_looked_for() -> None:
