@@ -7,6 +7,7 @@ import re
 import secrets
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -68,11 +69,9 @@ class TraceStore:
         Where it cannot be written the recorder's `failure` says why.
         """
         recorder = Recorder(self.path_of(run_id), listener=listener)
-        try:
+        # Whether this run is recorded does not hang on what is left of older ones.
+        with suppress(TraceError):
             self.prune()
-        except TraceError:
-            # Whether this run is recorded does not hang on what is left of older ones.
-            return recorder
         return recorder
 
     def path_of(self, run_id: str) -> Path:
