@@ -15,7 +15,7 @@ try:
 except ImportError:
     fcntl = None  # type: ignore[assignment]
 
-_PREFIX = "rlm-rag-scratch-"
+_PREFIX = "rlm-rag-host-"
 _LOCK_NAME = "lock"
 
 

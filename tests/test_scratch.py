@@ -64,9 +64,9 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_the_living_are_sp
 
 
 def test_a_stranger_of_the_same_name_is_left_alone(own_temporary_folder: Path) -> None:
-    stranger = own_temporary_folder / "rlm-rag-scratch-mine"
+    stranger = own_temporary_folder / "rlm-rag-host-mine"
     stranger.mkdir()
-    (own_temporary_folder / "rlm-rag-scratch-link").symlink_to(stranger)
+    (own_temporary_folder / "rlm-rag-host-link").symlink_to(stranger)
     ScratchFolder().close()
     assert len(list(own_temporary_folder.iterdir())) == 2
 
