@@ -8,8 +8,8 @@ block ends or the host loses patience.
 
 from __future__ import annotations
 
-import signal
 import time
+from _signal import SIGINT, pthread_kill, signal  # type: ignore[import-not-found]
 from _thread import get_ident, start_new_thread
 
 from rlm_rag.sandbox.inside.channel import Channel
@@ -42,7 +42,7 @@ class Interrupts:
 
     def begin(self, block: int) -> None:
         """Accept interrupts for `block`; model code may have changed the handler before."""
-        signal.signal(signal.SIGINT, _raise_in_block)
+        signal(SIGINT, _raise_in_block)
         self._running = block
 
     def end(self) -> None:
@@ -58,7 +58,7 @@ class Interrupts:
 
     def _insist(self, block: int) -> None:
         while self._running == block:
-            signal.pthread_kill(self._main, signal.SIGINT)
+            pthread_kill(self._main, SIGINT)
             time.sleep(REPEAT_SECONDS)
 
 
