@@ -21,6 +21,7 @@ from rlm_rag.models.prices import Price, facts_of
 from rlm_rag.models.providers import (
     KEY_VARIABLES,
     checked_api_base,
+    checked_headers,
     key_for_litellm,
     key_of_provider,
     shown_address,
@@ -88,7 +89,7 @@ class LitellmModel:
             self._where = shown_address(base)
             self._options = {"api_base": base, "api_key": key}
         if headers:
-            self._options["extra_headers"] = dict(headers)
+            self._options["extra_headers"] = checked_headers(headers)
         self._key_variable = next(iter(KEY_VARIABLES.get(provider, ())), None)
         self._secrets = frozenset([*(headers or {}).values(), *([key] if key else [])])
         self._price = facts_of(name, api_base=api_base, price=price).price
@@ -113,16 +114,17 @@ class LitellmModel:
         asked = Asked(self._name, self._where, messages, self._price, self._secrets)
         arguments = self._arguments(request, asked)
         _ignore_warnings_of_litellm()
+        response: Any = None
+        failure: ModelError | None = None
         try:
             async with asyncio.timeout(request.timeout_seconds):
                 response = await self._litellm.acompletion(**arguments)
-        except TimeoutError as error:
-            raise failures.timed_out(
-                request.timeout_seconds, model=self._name, where=self._where
-            ) from error
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # Providers' modules raise whatever they like: none of it may escape untyped.
-            raise self._failure(error, request.timeout_seconds) from error
+            failure = self._failure(error, request.timeout_seconds)
+        if failure is not None:
+            # Raised from out here, so that no traceback shows the causes: they may quote the key.
+            raise failure
         return completion_of(_as_mapping(response), asked)
 
     async def aclose(self) -> None:
@@ -249,13 +251,14 @@ def _said(message: str) -> tuple[str, str]:
     message = message.partition("\nTraceback (most recent call last)")[0]
     message = _WRAPPING.sub("", _ADVICE.sub("", message))
     start = message.find("{")
-    if start >= 0:
+    # Some of its messages hold the body as Python shows bytes, line breaks spelled out.
+    for spelled in (message[start:], message[start:].replace("\\n", " ")) if start >= 0 else ():
         try:
-            body, _ = json.JSONDecoder().raw_decode(message, start)
+            body, _ = json.JSONDecoder().raw_decode(spelled)
         except (ValueError, RecursionError):
-            body = None
+            continue
         said = body.get("error", body) if isinstance(body, dict) else None
         if isinstance(said, dict) and isinstance(said.get("message"), str):
-            code = " ".join(str(said[k]) for k in ("type", "code") if said.get(k))
+            code = " ".join(str(said[k]) for k in ("type", "code", "status") if said.get(k))
             return said["message"], code[:200]
     return message, ""

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from rlm_rag.errors import ModelError
+from rlm_rag.errors import ModelError, ModelRequestError
 from rlm_rag.models import failures
 from rlm_rag.models.base import Completion, ModelRequest
 from rlm_rag.models.messages import alternate
@@ -20,6 +20,7 @@ from rlm_rag.models.prices import Price, facts_of
 from rlm_rag.models.providers import (
     OPENAI_COMPATIBLE,
     checked_api_base,
+    checked_headers,
     is_loopback,
     key_of_address,
     shown_address,
@@ -66,7 +67,7 @@ class OpenAiCompatibleModel:
         self._headers = {"content-type": "application/json", "accept": "application/json"}
         if key is not None:
             self._headers["authorization"] = f"Bearer {key}"
-        self._headers.update({k.lower(): v for k, v in (headers or {}).items()})
+        self._headers |= {k.lower(): v for k, v in checked_headers(headers).items()}
         self._secrets = frozenset([*(headers or {}).values(), *([key] if key else [])])
         host = urlsplit(base).hostname or ""
         # OpenAI's own models refuse the name that every other server knows, and conversely.
@@ -87,7 +88,7 @@ class OpenAiCompatibleModel:
         """
         messages = alternate(request.messages)
         asked = Asked(self._name, self._where, messages, self._price, self._secrets)
-        content = json.dumps(self._payload(request, asked)).encode()
+        content = self._encoded(request, asked)
         try:
             async with asyncio.timeout(request.timeout_seconds):
                 status, headers, body = await self._post(content, request.timeout_seconds)
@@ -97,7 +98,8 @@ class OpenAiCompatibleModel:
             ) from error
         except httpx.DecodingError as error:
             raise self._unreadable("its compression is damaged") from error
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+            # ValueError: a proxy of the environment that httpx cannot use.
             raise failures.unreachable(
                 self._reason(error), model=self._name, where=self._where
             ) from error
@@ -109,7 +111,7 @@ class OpenAiCompatibleModel:
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()
 
-    def _payload(self, request: ModelRequest, asked: Asked) -> dict[str, Any]:
+    def _encoded(self, request: ModelRequest, asked: Asked) -> bytes:
         payload: dict[str, Any] = dict(request.extra)
         payload["model"] = self._served_name
         payload["messages"] = [{"role": m.role, "content": m.content} for m in asked.messages]
@@ -117,7 +119,13 @@ class OpenAiCompatibleModel:
             payload.setdefault(self._cap_name, request.max_output_tokens)
         if request.temperature is not None:
             payload.setdefault("temperature", request.temperature)
-        return payload
+        try:
+            return json.dumps(payload, allow_nan=False).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ModelRequestError(
+                f"the request's extra parameters are no JSON: {error}",
+                hint="extra parameters are strings, numbers, lists and mappings",
+            ) from error
 
     async def _post(self, content: bytes, seconds: float) -> tuple[int, httpx.Headers, bytes]:
         timeout = httpx.Timeout(None, connect=min(seconds, MAX_CONNECT_SECONDS))

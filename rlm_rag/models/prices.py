@@ -11,6 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeGuard
+from urllib.parse import urlsplit
 
 from rlm_rag.errors import UsageError
 from rlm_rag.models.providers import HOSTS, OPENAI_COMPATIBLE, is_loopback
@@ -153,6 +154,7 @@ def _table() -> Mapping[str, Mapping[str, Any]]:
     except (OSError, ValueError):
         # Without the table no price is known, and callers say so where they need one.
         return {}
+    table.pop("sample_spec", None)
     return {name: entry for name, entry in table.items() if isinstance(entry, dict)}
 
 
@@ -171,8 +173,6 @@ def _bare(model: str) -> str:
 def _entry(model: str, api_base: str | None) -> Mapping[str, Any]:
     prefix, slash, rest = model.partition("/")
     if api_base is not None:
-        from urllib.parse import urlsplit
-
         provider = HOSTS.get(urlsplit(api_base).hostname or "")
         if provider is None:
             return {}

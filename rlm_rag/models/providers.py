@@ -130,12 +130,37 @@ def key_of_provider(provider: str, environ: Mapping[str, str] | None = None) -> 
         return None
     environment = os.environ if environ is None else environ
     for variable in variables:
-        if key := environment.get(variable, "").strip():
+        if key := _key_in(environment, variable):
             return key
     raise ModelKeyError(
         f"no key for {provider}: the environment variable {variables[0]} is not set",
         hint=f"export {variables[0]}=..., or use --model offline, which needs no key",
     )
+
+
+def checked_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """The headers, fit to be sent.
+
+    Raises:
+        UsageError: a name or value that HTTP cannot carry; the value is not shown.
+    """
+    for name, value in (headers or {}).items():
+        if not name or not (name + value).isascii() or not (name + value).isprintable():
+            raise UsageError(
+                f"the header {name!r} holds characters that HTTP cannot carry",
+                hint="headers are printable ASCII, on one line",
+            )
+    return dict(headers or {})
+
+
+def _key_in(environment: Mapping[str, str], variable: str) -> str | None:
+    key = environment.get(variable, "").strip()
+    if not key.isascii() or not key.isprintable():
+        raise ModelKeyError(
+            f"the key in {variable} holds characters that no key has",
+            hint=f"set {variable} again: a quote or a line break may have come along",
+        )
+    return key or None
 
 
 def key_of_address(
@@ -149,14 +174,14 @@ def key_of_address(
     no key: many servers need none.
     """
     environment = os.environ if environ is None else environ
-    if own := environment.get(OWN_KEY_VARIABLE, "").strip():
+    if own := _key_in(environment, OWN_KEY_VARIABLE):
         return own, OWN_KEY_VARIABLE
     parts = urlsplit(api_base)
     provider = HOSTS.get(parts.hostname or "")
     if provider is None and parts.scheme != "https" and not is_loopback(api_base):
         return None, OWN_KEY_VARIABLE
     for variable in KEY_VARIABLES[provider or "openai"]:
-        if key := environment.get(variable, "").strip():
+        if key := _key_in(environment, variable):
             return key, variable
     return None, KEY_VARIABLES[provider][0] if provider else OWN_KEY_VARIABLE
 
@@ -173,6 +198,6 @@ def key_for_litellm(provider: str, api_base: str, environ: Mapping[str, str] | N
     if urlsplit(api_base).scheme == "https" or is_loopback(api_base):
         variables.extend(KEY_VARIABLES.get(provider, ()))
     for variable in variables:
-        if key := environment.get(variable, "").strip():
+        if key := _key_in(environment, variable):
             return key
     return NO_KEY

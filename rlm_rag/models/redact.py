@@ -15,12 +15,15 @@ _SHORTEST_SECRET_CHARS = 8
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:API_?KEYS?|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(?:_|$)", re.I
 )
+# Each replaced by its first group and the mark. A digit is asked for where a plain word may stand
+# ("Bearer authentication is required").
 _KEY_SHAPES = (
-    re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/*=-]{6,}"),
+    re.compile(r"(?i)(\b(?:bearer|basic)\s+)(?=\S*\d|\S{20})[\w.~+/*=-]{6,}"),
     re.compile(
-        r"(?i)((?:api[-_ ]?key|x-api-key|x-goog-api-key|access[-_]?token|secret|password|token|key)"
-        r"[\"']?\s*[=:]\s*[\"']?)[\w.~+/*%-]{8,}"
+        r"(?i)((?:api[-_ ]?key|x-goog-api-key|access[-_]?token|token|key)[\"']?\s*[=:]\s*[\"']?)"
+        r"(?=[^\s\"']*\d)[\w.~+/*%-]{8,}"
     ),
+    re.compile(r"(?i)((?:password|secret)[\"']?\s*[=:]\s*[\"']?)[^\s\"']{6,}"),
     re.compile(
         r"\b()(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|github_pat|glpat|r8|pplx|nvapi|tgp|csk|fw)"
         r"[-_][\w*.-]{6,}"
@@ -28,7 +31,6 @@ _KEY_SHAPES = (
     re.compile(r"\b()(?:AIza|AKIA|ASIA|ya29\.)[\w*.-]{8,}"),
     re.compile(r"(://)[^/\s:@]+:[^/\s@]+(?=@)"),
 )
-_PREFIXED = {0: r"\1 ", 1: r"\1", 2: r"\1", 3: r"\1", 4: r"\1"}
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -47,8 +49,8 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     for secret in sorted(set(secrets), key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET_CHARS:
             text = text.replace(secret, REDACTED)
-    for number, shape in enumerate(_KEY_SHAPES):
-        text = shape.sub(_PREFIXED[number] + REDACTED, text)
+    for shape in _KEY_SHAPES:
+        text = shape.sub(rf"\1{REDACTED}", text)
     return text
 
 

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,7 @@ def test_a_message_that_echoes_the_key_is_shown_without_it(
     with pytest.raises(ModelKeyError) as caught:
         ask(anthropic_server, [failed(401, f"bad key {odd_key}")])
     assert odd_key not in f"{caught.value} {caught.value.provider_message}"
+    assert odd_key not in "".join(traceback.format_exception(caught.value))
     assert "ANTHROPIC_API_KEY" in (caught.value.hint or "")
 
 
@@ -190,6 +192,14 @@ def test_openais_sdk_underneath_has_the_same_errors(openai_server: OpenAiChatSer
     with pytest.raises(ModelUnreachableError):
         complete(openai_server.api_base, name=name)
     assert len(openai_server.received) == 4
+
+
+def test_gemini_says_what_it_said(openai_server: OpenAiChatServer) -> None:
+    body = '{\n "error": {\n "code": 400,\n "message": "pick a lower temperature"\n }\n}'
+    openai_server.script = [raw(body, status=400)]
+    with pytest.raises(ModelRequestError) as caught:
+        complete(openai_server.url, name="gemini/gemini-2.5-pro")
+    assert caught.value.provider_message == "pick a lower temperature"
 
 
 def test_two_models_share_litellms_clients_and_either_may_close_first(

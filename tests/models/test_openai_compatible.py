@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -306,6 +307,7 @@ def test_a_message_that_echoes_the_key_is_shown_without_it(
     with pytest.raises(ModelKeyError) as caught:
         ask(openai_server, [echo], headers={"X-Gateway": "gateway-secret"})
     shown = f"{caught.value} {caught.value.provider_message} {caught.value.hint}"
+    assert odd_key not in "".join(traceback.format_exception(caught.value))
     assert odd_key not in shown
     assert KEY not in shown
     assert "\x1b" not in shown
@@ -440,6 +442,33 @@ def test_a_proxy_is_used_for_another_machine(
     [received] = openai_server.received
     assert received.path == "http://models.example/v1/chat/completions"
     assert "authorization" not in received.headers
+
+
+def test_a_proxy_that_cannot_be_used_is_a_model_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "gopher://127.0.0.1:9")
+    with pytest.raises(ModelUnreachableError, match="gopher"):
+        complete("http://models.example/v1")
+
+
+def test_a_key_or_header_that_http_cannot_carry_is_refused_unshown(
+    openai_server: OpenAiChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        ask(openai_server, ["never"], headers={"X-Team": "se\ncret"})
+    assert "cret" not in refused.value.message
+    for key in ("smart\u201dquoted", "two\nlines"):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        with pytest.raises(ModelKeyError, match="OPENAI_API_KEY") as caught:
+            ask(openai_server, ["never"])
+        assert key[:3] not in caught.value.message
+    assert openai_server.received == []
+
+
+def test_extra_parameters_that_are_no_json_are_refused(openai_server: OpenAiChatServer) -> None:
+    for value in (object(), float("nan"), {1, 2}):
+        with pytest.raises(ModelRequestError, match="no JSON"):
+            ask(openai_server, ["never"], ModelRequest(HELLO.messages, extra={"seed": value}))
+    assert openai_server.received == []
 
 
 def test_two_hundred_calls_sixteen_wide_cost_little_above_their_own_time(

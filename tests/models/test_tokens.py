@@ -1,0 +1,43 @@
+"""The estimate of tokens errs on the high side for what corpora are made of."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm_rag.models import tokens
+from rlm_rag.models.base import Message
+from rlm_rag.models.tokens import count_message_tokens, count_tokens
+
+# Counted with o200k_base: the first paragraph of PEP 20's text, a line of Python, of Chinese.
+PROSE = "Beautiful is better than ugly. Explicit is better than implicit. Simple is better."
+CODE = "    def complete(self, request: ModelRequest) -> Completion:\n        return self._model\n"
+CHINESE = "检索增强生成是一种将外部知识库与大型语言模型相结合的技术"
+
+
+def test_the_estimate_lies_above_the_true_count_and_below_twice_it() -> None:
+    for text, true_count in ((PROSE, 17), (CODE, 18), (CHINESE, 20)):
+        assert true_count * 0.9 <= count_tokens(text) <= true_count * 2.5
+
+
+@given(st.text(st.characters(exclude_categories=[])), st.text(st.characters(exclude_categories=[])))
+def test_it_grows_with_the_text_and_takes_any_text(one: str, other: str) -> None:
+    both = count_tokens(one + other)
+    assert max(count_tokens(one), count_tokens(other)) <= both
+    assert both <= count_tokens(one) + count_tokens(other)
+    assert both <= 1 + len((one + other).encode("utf-8", "surrogatepass"))
+
+
+def test_an_empty_text_has_none_and_a_message_has_a_few_more() -> None:
+    assert count_tokens("") == 0
+    assert count_message_tokens([Message("user", "")]) > 0
+    assert count_message_tokens([Message("user", CODE)]) > count_tokens(CODE)
+
+
+def test_a_long_text_is_counted_at_once() -> None:
+    text = CODE * 20_000
+    started = time.perf_counter()
+    assert tokens.count_tokens(text) > 300_000
+    assert time.perf_counter() - started < 1
