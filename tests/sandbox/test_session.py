@@ -1,0 +1,506 @@
+"""A session: blocks out and back, their calls, and whatever a worker may do to its host."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm_rag.errors import SandboxError, SandboxUnavailableError, WorkerLostError
+from rlm_rag.packed import PackedWriter
+from rlm_rag.sandbox.boot import boot_command
+from rlm_rag.sandbox.confine.unconfined import Unconfined
+from rlm_rag.sandbox.confine.view import Layer, Program
+from rlm_rag.sandbox.session import (
+    MAX_OUTSTANDING_CALLS,
+    BlockResult,
+    ServiceCall,
+    ServiceError,
+    ServiceReply,
+    Session,
+    WorkerSetup,
+)
+from tests.sandbox.support import ALL_LAYERS, processes_with, program
+
+SERVICES = ("search", "read", "llm_query")
+STUBBORN = "sum(range(1 << 60))"
+
+
+async def echo(call: ServiceCall) -> ServiceReply:
+    """Answers a model call with its prompt, and a search with nothing."""
+    if call.name == "llm_query":
+        return ServiceReply(model_reply(str(call.args[0])))
+    return ServiceReply([])
+
+
+def model_reply(text: str) -> dict[str, Any]:
+    return {
+        "text": text,
+        "ok": True,
+        "error": None,
+        "truncated": False,
+        "usage": {},
+        "model": "test",
+    }
+
+
+def make(
+    serve: Callable[[ServiceCall], Awaitable[ServiceReply]] = echo,
+    *,
+    layer: Layer | None = None,
+    packed: Path | None = None,
+    shape: str = "documents",
+    start: Program = boot_command,
+    grace: float = 0.3,
+    restarts: int = 3,
+    start_seconds: float = 10,
+) -> Session:
+    return Session(
+        layer=layer or Unconfined(),
+        packed_path=packed,
+        serve=serve,
+        setup=WorkerSetup(shape=shape, services=SERVICES),
+        program=start,
+        start_seconds=start_seconds,
+        interrupt_grace_seconds=grace,
+        max_restarts=restarts,
+    )
+
+
+async def run(
+    session: Session, code: str, *, block: int = 1, seconds: float = 10, chars: int = 20_000
+) -> BlockResult:
+    return await session.run(code, block=block, timeout_seconds=seconds, output_chars=chars)
+
+
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_a_block_runs_over_the_corpus_and_its_state_is_kept(layer: Layer, tmp_path: Path) -> None:
+    packed = tmp_path / "corpus"
+    writer = PackedWriter(packed)
+    writer.add("a.txt", "alpha\r\n\ud800")
+    writer.close()
+
+    async def scenario() -> None:
+        async with make(layer=layer, packed=packed) as session:
+            assert session.isolation == layer.name
+            assert len(session.worker_hash) == 64
+            first = await run(session, "x = context[0]['content']\nprint('out')\nlen(context)")
+            assert (first.stdout, first.value, first.error) == ("out\n", "1", None)
+            assert [name for name, _, _ in first.variables] == ["x"]
+            second = await run(session, "x", block=2)
+            assert second.value == repr("alpha\r\n\ud800")
+            failed = await run(session, "y = 3\n1 / 0", block=3)
+            assert failed.error is not None
+            assert failed.error.type == "ZeroDivisionError"
+            assert (await run(session, "x, y", block=4)).error is None
+
+    asyncio.run(scenario())
+
+
+def test_the_answer_and_overwritten_names_come_back_as_values() -> None:
+    async def scenario() -> None:
+        async with make() as session:
+            result = await run(session, "search = 1\nanswer['content'] = 'so'")
+            assert result.overwritten == ("search",)
+            assert result.answer is not None
+            assert (result.answer.content, result.answer.ready) == ("so", False)
+            ready = await run(session, "answer['ready'] = True", block=2)
+            assert ready.answer is not None
+            assert (ready.answer.content, ready.answer.ready) == ("so", True)
+
+    asyncio.run(scenario())
+
+
+def test_calls_are_served_at_the_same_time_and_their_wait_is_not_the_blocks() -> None:
+    async def slow(call: ServiceCall) -> ServiceReply:
+        await asyncio.sleep(0.3)
+        return await echo(call)
+
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(16) as pool:
+    print(*pool.map(llm_query, map(str, range(16))))
+"""
+
+    async def scenario() -> None:
+        async with make(slow) as session:
+            result = await run(session, code, seconds=0.25)
+            assert result.error is None
+            assert result.stdout.split() == [str(n) for n in range(16)]
+            assert 0.3 <= result.waited_seconds <= result.seconds < 2
+
+    asyncio.run(scenario())
+
+
+def test_values_larger_than_a_frame_cross_in_both_directions() -> None:
+    async def measure(call: ServiceCall) -> ServiceReply:
+        assert call.args[0] == "é" * 1_500_000
+        return await echo(call)
+
+    async def scenario() -> None:
+        async with make(measure) as session:
+            result = await run(session, "big = 'é' * 1_500_000\nllm_query(big) == big")
+            assert (result.value, result.error) == ("True", None)
+
+    asyncio.run(scenario())
+
+
+def test_escape_sequences_and_lone_surrogates_arrive_as_data() -> None:
+    async def scenario() -> None:
+        async with make() as session:
+            result = await run(session, "print('\\x1b[31mred\\x00')\n'\\ud800'")
+            assert result.stdout == "\x1b[31mred\x00\n"
+            assert result.value == repr("\ud800")
+
+    asyncio.run(scenario())
+
+
+def test_a_service_error_reaches_the_block_and_the_block_goes_on() -> None:
+    async def refuse(call: ServiceCall) -> ServiceReply:
+        raise ServiceError("budget", "no call is left")
+
+    async def scenario() -> None:
+        async with make(refuse) as session:
+            result = await run(session, "reply = llm_query('a')\nprint(reply.ok, reply)")
+            assert result.error is None
+            assert "False" in result.stdout
+            assert "no call is left" in result.stdout + result.stderr
+
+    asyncio.run(scenario())
+
+
+def test_a_fault_of_the_hosts_own_is_raised_and_not_hidden() -> None:
+    async def broken(call: ServiceCall) -> ServiceReply:
+        raise LookupError("a fault")
+
+    async def scenario() -> None:
+        async with make(broken) as session:
+            with pytest.raises(LookupError, match="a fault"):
+                await run(session, "llm_query('a')")
+            assert (await run(session, "1", block=2)).restarted
+
+    asyncio.run(scenario())
+
+
+def test_a_block_out_of_time_is_interrupted_and_keeps_what_it_had() -> None:
+    async def scenario() -> None:
+        async with make() as session:
+            began = time.monotonic()
+            result = await run(session, "x = 1\nimport time\ntime.sleep(60)", seconds=0.2)
+            assert time.monotonic() - began < 1
+            assert result.error is not None
+            assert (result.error.type, result.restarted, result.lost) == ("Timeout", False, ())
+            assert "line 3" in result.error.traceback
+            assert (await run(session, "x", block=2)).value == "1"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_a_block_that_does_not_heed_the_interrupt_costs_its_worker(layer: Layer) -> None:
+    async def scenario() -> None:
+        async with make(layer=layer) as session:
+            await run(session, "x = 1")
+            result = await run(session, STUBBORN, block=2, seconds=0.1)
+            assert result.error is not None
+            assert (result.error.type, result.restarted, result.lost) == ("Timeout", True, ("x",))
+            gone = await run(session, "x", block=3)
+            assert gone.error is not None
+            assert gone.error.type == "NameError"
+            assert not gone.restarted
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [
+        ("import os\nos._exit(3)", "exit code 3"),
+        ("import ctypes\nctypes.string_at(0)", "SIGSEGV"),
+        ("import os\nos.closerange(3, 4096)", ""),
+        ("import os\nos.abort()", "SIG"),
+    ],
+    ids=["exit", "segfault", "closed-descriptors", "abort"],
+)
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_a_worker_that_dies_is_replaced_and_the_host_unharmed(
+    layer: Layer, code: str, how: str
+) -> None:
+    async def scenario() -> None:
+        async with make(layer=layer) as session:
+            await run(session, "x = 1")
+            result = await run(session, code, block=2, seconds=5)
+            assert result.error is not None
+            assert result.error.type == "WorkerLost"
+            assert how in result.error.message
+            assert (result.restarted, result.lost) == (True, ("x",))
+            assert (await run(session, "1 + 1", block=3)).value == "2"
+
+    asyncio.run(scenario())
+
+
+def test_a_worker_that_dies_between_blocks_is_replaced_before_the_next() -> None:
+    code = "import threading, os\nx = 1\nthreading.Timer(0.05, os._exit, [4]).start()"
+
+    async def scenario() -> None:
+        async with make() as session:
+            assert (await run(session, code)).error is None
+            await asyncio.sleep(0.3)
+            result = await run(session, "2", block=2)
+            assert (result.value, result.restarted) == ("2", True)
+            assert "x" in result.lost
+
+    asyncio.run(scenario())
+
+
+def test_after_the_last_restart_the_worker_is_lost_for_good() -> None:
+    async def scenario() -> None:
+        async with make(restarts=1) as session:
+            assert (await run(session, "import os\nos._exit(1)")).restarted
+            with pytest.raises(WorkerLostError, match=r"lost too often.*exit code 2"):
+                await run(session, "import os\nos._exit(2)", block=2)
+            with pytest.raises(WorkerLostError):
+                await run(session, "1", block=3)
+
+    asyncio.run(scenario())
+
+
+def test_a_cancelled_block_is_interrupted_and_leaves_no_task() -> None:
+    async def forever(call: ServiceCall) -> ServiceReply:
+        await asyncio.sleep(60)
+        return await echo(call)
+
+    async def scenario() -> None:
+        async with make(forever) as session:
+            before = asyncio.all_tasks()
+            for block, code in enumerate(("import time\ntime.sleep(60)", "llm_query('a')"), 2):
+                running = asyncio.ensure_future(run(session, f"x = 7\n{code}", block=block))
+                await asyncio.sleep(0.2)
+                running.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await running
+            result = await run(session, "x", block=9)
+            assert (result.value, result.restarted) == ("7", False)
+            assert asyncio.all_tasks() == before
+
+    asyncio.run(scenario())
+
+
+def test_a_cancelled_block_that_does_not_stop_is_killed() -> None:
+    async def scenario() -> None:
+        async with make() as session:
+            await run(session, "x = 1")
+            running = asyncio.ensure_future(run(session, STUBBORN, block=2))
+            await asyncio.sleep(0.2)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert (await run(session, "2", block=3)).lost == ("x",)
+
+    asyncio.run(scenario())
+
+
+def test_closing_cancels_the_calls_that_are_outstanding() -> None:
+    served = []
+
+    async def forever(call: ServiceCall) -> ServiceReply:
+        served.append(call)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            served.append(None)
+        return await echo(call)
+
+    code = "import threading\nthreading.Thread(target=llm_query, args=('a',), daemon=True).start()"
+
+    async def scenario() -> None:
+        session = make(forever)
+        await session.start()
+        await run(session, code)
+        await asyncio.sleep(0.2)
+        await session.aclose()
+        await session.aclose()
+        assert [bool(entry) for entry in served] == [True, False]
+        assert len(asyncio.all_tasks()) == 1
+        with pytest.raises(SandboxError):
+            await run(session, "1")
+
+    asyncio.run(scenario())
+
+
+def test_one_block_runs_at_a_time_and_only_in_a_started_session() -> None:
+    async def scenario() -> None:
+        session = make()
+        with pytest.raises(SandboxError, match="not started"):
+            await run(session, "1")
+        async with session:
+            running = asyncio.ensure_future(run(session, "import time\ntime.sleep(0.2)"))
+            await asyncio.sleep(0.05)
+            with pytest.raises(SandboxError, match="another block"):
+                await run(session, "2", block=2)
+            await running
+
+    asyncio.run(scenario())
+
+
+HELLO = {"t": "hello", "version": 1, "python": "3", "worker": "w", "layers": {}}
+DONE = {
+    "t": "done",
+    "block": 1,
+    "stdout": "",
+    "stderr": "",
+    "stdout_cut": 0,
+    "stderr_cut": 0,
+    "value": None,
+    "error": None,
+    "answer": None,
+    "overwritten": [],
+    "variables": [],
+    "seconds": 0.0,
+}
+CALL = {"t": "call", "call": 1, "block": 1, "name": "search", "args": [], "kwargs": {}}
+
+
+def peer(*frames: object, hello: object = HELLO) -> Program:
+    """A worker that greets, and answers its first block with `frames`, given as text or JSON."""
+    texts = [frame if isinstance(frame, str) else json.dumps(frame) for frame in frames]
+    code = f"""
+import sys, time
+def say(line):
+    sys.stdout.write(line + chr(10))
+    sys.stdout.flush()
+say({json.dumps(hello)!r})
+for line in sys.stdin:
+    if '"exec"' in line:
+        for frame in {texts!r}:
+            say(frame)
+time.sleep(60)
+"""
+    return program(code)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        ["garbage"],
+        ["[]"],
+        ["{}"],
+        [{"t": "boo"}],
+        ['{"t":"done","block":NaN}'],
+        [json.dumps(DONE).replace("0.0", "1e999")],
+        ["[" * 200 + "]" * 200],
+        ['{"t":"call","call":9,"block":1,"name":"x","args":' + "[" * 5000 + "]" * 5000 + "}"],
+        [HELLO],
+        [{**DONE, "block": 7}],
+        [{**DONE, "extra": 1}],
+        [{**DONE, "stdout": 5}],
+        [{**DONE, "variables": [["a", "b", "c"]] * 201}],
+        [{**DONE, "answer": {"content": 1, "ready": True}}],
+        [{**CALL, "call": -1}],
+        [{**CALL, "call": True}],
+        [{**CALL, "name": "x" * 1000}],
+        [CALL, CALL],
+        ['{"t":"part","id":1,"last":false,"data":"{"}', json.dumps(DONE)],
+        ["\\u00e9"],
+    ],
+    ids=str,
+)
+def test_a_worker_that_breaks_the_protocol_is_ended_and_the_host_goes_on(frames: list[Any]) -> None:
+    async def forever(call: ServiceCall) -> ServiceReply:
+        await asyncio.sleep(60)
+        return await echo(call)
+
+    async def scenario() -> None:
+        async with make(forever, start=peer(*frames)) as session:
+            result = await run(session, "1", seconds=5)
+            assert result.error is not None
+            assert (result.error.type, result.restarted) == ("WorkerLost", True)
+
+    asyncio.run(scenario())
+
+
+def test_a_second_done_ends_the_worker_after_the_first_was_taken() -> None:
+    async def scenario() -> None:
+        async with make(start=peer(DONE, DONE)) as session:
+            assert (await run(session, "1")).error is None
+            await asyncio.sleep(0.1)
+            assert (await run(session, "1")).restarted
+
+    asyncio.run(scenario())
+
+
+def test_a_flood_of_calls_is_refused_beyond_the_bound() -> None:
+    served: list[int] = []
+    release = asyncio.Event()
+
+    async def hold(call: ServiceCall) -> ServiceReply:
+        served.append(call.call)
+        await release.wait()
+        return await echo(call)
+
+    async def scenario() -> None:
+        calls = [{**CALL, "call": number} for number in range(3 * MAX_OUTSTANDING_CALLS)]
+        async with make(hold, start=peer(*calls, DONE)) as session:
+            assert (await run(session, "1")).error is None
+            assert len(served) == MAX_OUTSTANDING_CALLS
+            release.set()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (program("import time\ntime.sleep(60)"), "nothing for 0.3 s"),
+        (program("raise SystemExit(5)"), "exit code 5"),
+        (peer(hello={**HELLO, "version": 2}), "version 2"),
+        (peer(hello=DONE), "not a greeting"),
+        (program("import no_such_module"), "No module named"),
+    ],
+    ids=["silent", "exits", "version", "no-greeting", "import"],
+)
+def test_a_worker_that_does_not_greet_is_said_to_be_unavailable(start: Program, said: str) -> None:
+    async def scenario() -> None:
+        with pytest.raises(SandboxUnavailableError) as caught:
+            await make(start=start, start_seconds=0.3).start()
+        assert said in caught.value.message
+
+    asyncio.run(scenario())
+
+
+def open_descriptors() -> list[str]:
+    return sorted(entry.name for entry in Path("/proc/self/fd").iterdir())
+
+
+def left_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_twenty_sessions_leave_no_process_descriptor_or_folder(
+    layer: Layer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    token = secrets.token_hex(8)
+
+    def marked(root: str, python: str) -> list[str]:
+        return [*boot_command(root, python), token]
+
+    async def scenario() -> None:
+        async with make(layer=layer, start=marked):
+            pass
+        before = open_descriptors()
+        for _ in range(20):
+            async with make(layer=layer, start=marked) as session:
+                await run(session, "open('left', 'w').write('x')")
+        assert open_descriptors() == before
+        assert processes_with(token) == []
+        assert left_in(tmp_path) == []
+
+    asyncio.run(scenario())
