@@ -8,20 +8,22 @@ worker needs; `CORPUS` is the packed file as it should be seen.
 
 from __future__ import annotations
 
+import _socket
 import os
-import socket
 import sys
-import tempfile
-from collections.abc import Callable
 
-# Each attempt raises where the layer holds.
-_Attempt = Callable[[], object]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _connect(family: int, address: object) -> None:
-    with socket.socket(family, socket.SOCK_STREAM) as client:
+    client = _socket.socket(family, _socket.SOCK_STREAM)
+    try:
         client.settimeout(2)
         client.connect(address)  # type: ignore[arg-type]
+    finally:
+        client.close()
 
 
 def _create(path: str) -> None:
@@ -37,8 +39,8 @@ def _see_host(pid: int) -> None:
         raise ProcessLookupError
 
 
-def attempts(arguments: list[str]) -> dict[str, _Attempt]:
-    """Return what must fail inside a layer, by name."""
+def attempts(arguments: list[str]) -> dict[str, Callable[[], object]]:
+    """Return what must fail inside a layer, by name; each raises where the layer holds."""
     pid, canary, port, path, abstract, corpus = arguments
     folder = os.path.dirname(canary)
     return {
@@ -48,9 +50,9 @@ def attempts(arguments: list[str]) -> dict[str, _Attempt]:
         "write to the root": lambda: _create("/written"),
         "write beside the standard library": lambda: _create(os.__file__ + ".written"),
         "write to the corpus": lambda: open(corpus, "a").close(),
-        "connect to a TCP listener": lambda: _connect(socket.AF_INET, ("127.0.0.1", int(port))),
-        "connect to a socket by path": lambda: _connect(socket.AF_UNIX, path),
-        "connect to an abstract socket": lambda: _connect(socket.AF_UNIX, "\0" + abstract),
+        "connect to a TCP listener": lambda: _connect(_socket.AF_INET, ("127.0.0.1", int(port))),
+        "connect to a socket by path": lambda: _connect(_socket.AF_UNIX, path),
+        "connect to an abstract socket": lambda: _connect(_socket.AF_UNIX, "\0" + abstract),
         "see the host's processes": lambda: _see_host(int(pid)),
         "use a privilege": lambda: os.chroot("/"),
     }
@@ -72,8 +74,7 @@ def main(arguments: list[str]) -> None:
             outcome = "blocked"
         print(name, outcome, sep=": ")
     _read_corpus(arguments[-1])
-    with tempfile.TemporaryFile() as file:
-        file.write(b"scratch")
+    _create(os.environ["TMPDIR"] + "/written")
     print("the corpus and the scratch folder: work")
 
 
