@@ -1,0 +1,164 @@
+"""Where names are defined in a document, found lexically."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rlm_rag.indexes.headings import headings
+from rlm_rag.indexes.languages import GENERIC, Language, language_of, markup_of
+from rlm_rag.packed import line_starts
+
+MAX_SIGNATURE_CHARS = 200
+
+# How far a parameter list, and what stands between it and the body, may reach.
+_PARAMETERS_BYTES = 4000
+_BEFORE_BODY_BYTES = 400
+_SIGNATURE_BYTES = 1000
+_TAB_COLUMNS = 4
+
+_HOLDS_METHODS = frozenset(
+    ("class", "struct", "interface", "trait", "impl", "object", "enum", "record")
+)
+
+_PARENTHESES = re.compile(rb"[()]")
+_AFTER_PARAMETERS = re.compile(rb"[{;=})]")
+_COLON_NEXT = re.compile(rb"\s{0,200}:(?!:)")
+_AFTER_COLON = re.compile(rb"[{;]")
+_NOT_LINE_FEED = re.compile(rb"[^\n]+")
+_SPACES = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A definition as the scan sees it: `offset` is its name's, in bytes of the scanned text."""
+
+    offset: int
+    indent: int
+    kind: str
+    name: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A named place in a document; `parents` are the names that enclose it, outermost first."""
+
+    line: int
+    kind: str
+    name: str
+    signature: str
+    parents: tuple[str, ...] = ()
+
+    @property
+    def depth(self) -> int:
+        """How many definitions enclose it."""
+        return len(self.parents)
+
+
+def scan(data: bytes, language: Language) -> Iterator[Match]:
+    """Yield the definitions of a text as they come, strings and comments not masked.
+
+    `data` must be as `scannable` returns it; offsets are into that.
+    """
+    rules = language.rules
+    for match in language.pattern.finditer(data):
+        group = match.lastgroup
+        if group is None:
+            continue
+        rule = rules[int(group[1:])]
+        if rule.ends and not _is_defined(data, match.end(), rule.ends):
+            continue
+        indent = match["indent"]
+        columns = len(indent) + (_TAB_COLUMNS - 1) * indent.count(b"\t")
+        yield Match(match.start(group), columns, rule.kind, match[group])
+
+
+def scannable(data: bytes) -> bytes:
+    """Return a text as `scan` takes it: a line feed before it, and one at each line's end."""
+    if b"\r" in data and b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    return b"\n" + data
+
+
+def masked(data: bytes, language: Language) -> bytes:
+    """Blank the strings and comments of a text, keeping its length and its lines."""
+    return language.mask_pattern.sub(
+        lambda found: _NOT_LINE_FEED.sub(lambda run: b" " * len(run[0]), found[0]), data
+    )
+
+
+def definitions(path: str, data: bytes) -> list[Definition]:
+    """Return the definitions, or the headings, of a document, in order."""
+    markup = markup_of(path)
+    if markup is not None:
+        return [
+            Definition(heading.line, "heading", heading.title, heading.title, heading.parents)
+            for heading in headings(data, markup)
+        ]
+    language = language_of(path)
+    if language is not None:
+        return _nested(data, language)
+    return _nested(data, GENERIC)
+
+
+def _nested(data: bytes, language: Language) -> list[Definition]:
+    text = scannable(data)
+    blanked = masked(text, language)
+    starts = line_starts(text)
+    found: list[Definition] = []
+    enclosing: list[tuple[int, str, str]] = []
+    for match in scan(blanked, language):
+        while enclosing and enclosing[-1][0] >= match.indent:
+            enclosing.pop()
+        name = match.name.decode("utf-8", "replace")
+        line = bisect_right(starts, match.offset) - 1
+        signature = _signature(text, blanked, starts[line], match.offset + len(match.name))
+        parents = tuple(parent for _, parent, _ in enclosing)
+        kind = match.kind
+        if kind == "function" and enclosing and enclosing[-1][2] in _HOLDS_METHODS:
+            kind = "method"
+        found.append(Definition(line, kind, name, signature, parents))
+        enclosing.append((match.indent, name, kind))
+    return found
+
+
+def _is_defined(data: bytes, opening: int, ends: bytes) -> bool:
+    after = _closing(data, opening)
+    if after < 0:
+        return False
+    # A constructor's initialisers and a return type come after a colon, and may hold calls.
+    upcoming = _AFTER_COLON if _COLON_NEXT.match(data, after) else _AFTER_PARAMETERS
+    end = upcoming.search(data, after, after + _BEFORE_BODY_BYTES)
+    if end is None:
+        return False
+    if end[0] == b"=":
+        return b"{" in ends and data.startswith(b"=>", end.start())
+    return end[0] in ends
+
+
+def _closing(data: bytes, opening: int) -> int:
+    """Return the offset after the parenthesis that closes the one at `opening`, or -1."""
+    depth = 0
+    for match in _PARENTHESES.finditer(data, opening, opening + _PARAMETERS_BYTES):
+        depth += 1 if match[0] == b"(" else -1
+        if depth == 0:
+            return match.end()
+    return -1
+
+
+def _signature(text: bytes, blanked: bytes, start: int, name_end: int) -> str:
+    """Return a definition's first line, with the rest of its parameter list, on one line."""
+    line_end = text.find(b"\n", name_end)
+    end = line_end if line_end >= 0 else len(text)
+    opening = blanked.find(b"(", name_end, end)
+    if opening >= 0:
+        closing = _closing(blanked, opening)
+        if closing > end:
+            line_end = text.find(b"\n", closing)
+            end = line_end if line_end >= 0 else len(text)
+    end = min(end, start + _SIGNATURE_BYTES)
+    shown = _SPACES.sub(" ", text[start:end].decode("utf-8", "replace")).strip()
+    shown = shown.removesuffix("{").rstrip()
+    return shown if len(shown) <= MAX_SIGNATURE_CHARS else shown[: MAX_SIGNATURE_CHARS - 1] + "…"

@@ -1,0 +1,27 @@
+"""The windows that a document is searched by: 40 lines, overlapping by 10."""
+
+from __future__ import annotations
+
+WINDOW_LINES = 40
+OVERLAP_LINES = 10
+STRIDE_LINES = WINDOW_LINES - OVERLAP_LINES
+
+
+def window_count(line_count: int) -> int:
+    """Return how many windows cover a document of that many lines; none for no lines."""
+    if line_count <= 0:
+        return 0
+    return max(1, -((OVERLAP_LINES - line_count) // STRIDE_LINES))
+
+
+def window_lines(number: int, line_count: int) -> tuple[int, int]:
+    """Return the first and last line of a document's window, counted from 0."""
+    first = number * STRIDE_LINES + 1
+    return first, min(first + WINDOW_LINES - 1, line_count)
+
+
+def windows_of_line(line: int, line_count: int) -> range:
+    """Return the numbers of a document's windows that hold a line."""
+    last = min((line - 1) // STRIDE_LINES, window_count(line_count) - 1)
+    first = max(0, (line - WINDOW_LINES + STRIDE_LINES - 1) // STRIDE_LINES)
+    return range(first, last + 1)
