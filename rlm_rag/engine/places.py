@@ -19,7 +19,8 @@ MAX_GAP_CHARS = 120
 _LINES = re.compile(r"(?::L?|#L)(\d{1,9})(?:[-–—]L?(\d{1,9}))?(?![\d])", re.ASCII)
 _PART = re.compile(r"#(?:page|sheet|cell|slide)=[^\s`,;()\[\]{}\"']+")
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
-_PATH_START = re.compile(r"[\s(\[{<\"'“‘*_,;:=|>]+")
+# After an opening mark, or where a script that writes no spaces turns to ASCII.
+_PATH_START = re.compile(r"[\s(\[{<\"'“‘*_,;:=|>：，、；（【《「]+|(?<=[^\x00-\x7f])(?=[!-~])")
 _FILE_NAME = re.compile(r"\.[A-Za-z]\w{0,9}(?:#\S+)?$")
 _NO_FILE = re.compile(r"://|^[\d.:]+$|\.(?:com|org|net|local)$|^localhost$", re.IGNORECASE)
 _QUOTE = re.compile(

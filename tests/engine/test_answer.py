@@ -1,0 +1,51 @@
+"""An answer prints as the documented JSON object."""
+
+import json
+
+from rlm_rag.engine.answer import Answer
+from rlm_rag.engine.citations import Citation
+from rlm_rag.engine.coverage import CoverageSummary
+from rlm_rag.models.base import Usage
+
+
+def test_an_answer_prints_the_documented_object():
+    usage = Usage(calls=2, input_tokens=10, cached_tokens=3, output_tokens=5, usd=0.01)
+    answer = Answer(
+        text="In a.py:3.",
+        stop_reason="answered",
+        model="m",
+        citations=(Citation("a.py", 3, 3, None, "located", True),),
+        iterations=2,
+        usage=usage,
+        by_model={"m": usage},
+        coverage=CoverageSummary(9, 2, 1, 0),
+        trace="/state/run.jsonl",
+        warnings=("no language model was used",),
+    )
+    figures = {
+        "calls": 2,
+        "input_tokens": 10,
+        "cached_tokens": 3,
+        "output_tokens": 5,
+        "reasoning_tokens": 0,
+        "usd": 0.01,
+    }
+    assert json.loads(json.dumps(answer.to_dict())) == {
+        "schema_version": 1,
+        "answer": "In a.py:3.",
+        "citations": [
+            {
+                "path": "a.py",
+                "line": 3,
+                "end_line": 3,
+                "quote": None,
+                "status": "located",
+                "verified": True,
+            }
+        ],
+        "stop_reason": "answered",
+        "iterations": 2,
+        "usage": {**figures, "by_model": {"m": figures}},
+        "coverage": {"files": 9, "searched": 2, "read": 1, "delegated": 0},
+        "trace": "/state/run.jsonl",
+    }

@@ -1,0 +1,268 @@
+"""Calls are admitted before they are sent, and no interleaving overshoots a limit."""
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+
+from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached
+from rlm_rag.engine.limits import Limits
+from rlm_rag.models.base import Usage
+
+FREE = CallEstimate(0, 0, 0.0)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def spent(usage):
+    return usage.input_tokens + usage.output_tokens
+
+
+def test_calls_are_admitted_until_one_is_left_for_the_final_answer():
+    budget = Budget(Limits(calls=3))
+    held = [budget.reserve(FREE), budget.reserve(FREE)]
+    with pytest.raises(LimitReached) as refusal:
+        budget.reserve(FREE)
+    assert refusal.value.name == "budget_calls"
+    assert refusal.value.may_fit_later
+    for reservation in held:
+        budget.settle(reservation, Usage(calls=1))
+    with pytest.raises(LimitReached) as refusal:
+        budget.reserve(FREE)
+    assert not refusal.value.may_fit_later
+    final = budget.reserve_final(FREE, model="root")
+    budget.settle(final, Usage(calls=1))
+    assert budget.usage.calls == 3
+    with pytest.raises(LimitReached):
+        budget.reserve_final(FREE)
+
+
+def test_tokens_in_flight_count_as_spent_until_they_settle():
+    budget = Budget(Limits(tokens=1000))
+    first = budget.reserve(CallEstimate(400, 300))
+    with pytest.raises(LimitReached) as refusal:
+        budget.reserve(CallEstimate(200, 200))
+    assert (refusal.value.name, refusal.value.may_fit_later) == ("budget_tokens", True)
+    budget.settle(first, Usage(calls=1, input_tokens=400, output_tokens=10))
+    budget.reserve(CallEstimate(200, 200))
+    assert budget.tokens_left() == 190
+
+
+def test_money_is_kept_for_the_final_answer_and_only_it_may_use_it():
+    budget = Budget(Limits(usd=1.0), final=CallEstimate(10, 10, 0.2))
+    budget.settle(budget.reserve(CallEstimate(1, 1, 0.8)), Usage(calls=1, usd=0.8))
+    with pytest.raises(LimitReached) as refusal:
+        budget.reserve(CallEstimate(1, 1, 0.1))
+    assert refusal.value.name == "budget_usd"
+    budget.settle(budget.reserve_final(CallEstimate(1, 1, 0.2)), Usage(calls=1, usd=0.2))
+    assert budget.usage.usd == pytest.approx(1.0)
+
+
+def test_what_is_kept_for_the_final_answer_grows_with_its_estimate_to_a_quarter():
+    budget = Budget(Limits(tokens=1000))
+    assert budget.tokens_left() == 1000
+    budget.expect_final(CallEstimate(100, 50))
+    assert budget.tokens_left() == 850
+    budget.expect_final(CallEstimate(10_000, 50))
+    assert budget.tokens_left() == 750
+
+
+def test_a_call_of_unknown_price_is_refused_under_a_limit_in_money_only():
+    with pytest.raises(LimitReached, match="price"):
+        Budget(Limits(usd=1.0)).reserve(CallEstimate(1, 1, None))
+    Budget(Limits()).reserve(CallEstimate(1, 1, None))
+
+
+def test_time_runs_out_for_ordinary_calls_before_the_final_one():
+    clock = Clock()
+    budget = Budget(Limits(seconds=40), clock=clock)
+    assert budget.seconds_left() == 30
+    assert budget.seconds_left(final=True) == 40
+    clock.now += 30
+    with pytest.raises(LimitReached) as refusal:
+        budget.reserve(FREE)
+    assert refusal.value.name == "timeout"
+    final = budget.reserve_final(FREE)
+    assert budget.seconds_left() == 10
+    budget.settle(final, Usage(calls=1))
+    clock.now += 10
+    with pytest.raises(LimitReached):
+        budget.reserve_final(FREE)
+    assert budget.elapsed_seconds() == 40
+
+
+def test_the_part_of_a_batch_that_fits_is_admitted():
+    budget = Budget(Limits(calls=51))
+    outcomes = budget.reserve_many([FREE] * 60, model="m")
+    assert [isinstance(outcome, LimitReached) for outcome in outcomes] == [False] * 50 + [True] * 10
+    assert budget.calls_left() == 0
+
+
+def test_a_batch_goes_on_after_a_call_that_is_too_large():
+    budget = Budget(Limits(tokens=100))
+    sizes = [CallEstimate(50, 0), CallEstimate(80, 0), CallEstimate(50, 0)]
+    outcomes = budget.reserve_many(sizes)
+    assert [isinstance(outcome, LimitReached) for outcome in outcomes] == [False, True, False]
+
+
+def test_a_call_that_was_not_sent_costs_nothing():
+    budget = Budget(Limits(calls=2))
+    reservation = budget.reserve(FREE)
+    budget.release(reservation)
+    budget.release(reservation)
+    assert budget.usage == Usage()
+    budget.reserve(FREE)
+
+
+def test_a_final_call_that_was_not_sent_is_kept_again():
+    budget = Budget(Limits(calls=1))
+    budget.release(budget.reserve_final(FREE))
+    assert budget.calls_left() == 0
+    budget.reserve_final(FREE)
+
+
+def test_retries_count_as_calls_and_are_admitted_one_by_one():
+    budget = Budget(Limits(calls=3))
+    reservation = budget.reserve(FREE)
+    budget.reserve_retry(reservation)
+    with pytest.raises(LimitReached):
+        budget.reserve_retry(reservation)
+    budget.settle(reservation, Usage(calls=2))
+    assert budget.usage.calls == 2
+    with pytest.raises(ValueError, match="settled"):
+        budget.reserve_retry(reservation)
+
+
+def test_a_call_whose_cost_nobody_knows_counts_its_whole_estimate():
+    budget = Budget(Limits())
+    reservation = budget.reserve(CallEstimate(10, 20, 0.5))
+    budget.reserve_retry(reservation)
+    budget.settle(reservation, None)
+    assert budget.usage == Usage(calls=2, input_tokens=10, output_tokens=20, usd=0.5)
+
+
+def test_settling_twice_is_an_error():
+    budget = Budget(Limits())
+    reservation = budget.reserve(FREE)
+    budget.settle(reservation, Usage(calls=1))
+    with pytest.raises(ValueError, match="settled"):
+        budget.settle(reservation, Usage(calls=1))
+
+
+def test_usage_is_kept_by_model_and_by_role():
+    budget = Budget(Limits())
+    budget.settle(budget.reserve(FREE, model="big", role="root"), Usage(calls=1, input_tokens=5))
+    for _ in range(2):
+        budget.settle(budget.reserve(FREE, model="small"), Usage(calls=1, output_tokens=3))
+    budget.count_cached(model="small")
+    assert budget.by_model == {
+        "big": Usage(calls=1, input_tokens=5),
+        "small": Usage(calls=2, output_tokens=6, cached_calls=1),
+    }
+    assert budget.by_role["sub"].calls == 2
+    assert budget.usage.cached_calls == 1
+
+
+def test_an_unknown_cost_makes_the_total_unknown_but_not_the_limit_void():
+    budget = Budget(Limits(usd=1.0))
+    budget.settle(budget.reserve(CallEstimate(1, 1, 0.4)), Usage(calls=1, usd=None))
+    assert budget.usage.usd is None
+    assert budget.usd_left() == pytest.approx(0.6)
+
+
+def test_without_limits_nothing_is_counted_down():
+    budget = Budget(Limits(calls=None))
+    left = (budget.calls_left(), budget.tokens_left(), budget.usd_left(), budget.seconds_left())
+    assert left == (None, None, None, None)
+
+
+class Interleavings(RuleBasedStateMachine):
+    """Any order of reserving, retrying, settling and releasing stays within every limit."""
+
+    held = Bundle("held")
+
+    def __init__(self):
+        super().__init__()
+        self.clock = Clock()
+        self.limits = Limits(calls=8, tokens=500, usd=1.0, seconds=60)
+        self.budget = Budget(self.limits, clock=self.clock, final=CallEstimate(20, 20, 0.05))
+        self.requests = {}
+        self.final = False
+
+    def admitted(self, reservation):
+        self.requests[reservation.id] = 1
+        return reservation
+
+    @rule(
+        target=held, tokens=st.integers(0, 200), cap=st.integers(0, 100), cents=st.integers(0, 60)
+    )
+    def reserve(self, tokens, cap, cents):
+        before = (self.budget.calls_left(), self.budget.tokens_left(), self.budget.usd_left())
+        estimate = CallEstimate(tokens, cap, cents / 100)
+        try:
+            reservation = self.budget.reserve(estimate)
+        except LimitReached:
+            fits = before[0] >= 1 and before[1] >= tokens + cap and before[2] >= cents / 100
+            assert not fits or self.budget.seconds_left() == 0
+            return None
+        return self.admitted(reservation)
+
+    @rule(reservation=held)
+    def retry(self, reservation):
+        if reservation is None or reservation.id not in self.requests:
+            return
+        try:
+            self.budget.reserve_retry(reservation)
+        except LimitReached:
+            return
+        self.requests[reservation.id] += 1
+
+    @rule(reservation=consumes(held), share=st.floats(0, 1))
+    def settle(self, reservation, share):
+        if reservation is None:
+            return
+        estimate = reservation.estimate
+        self.budget.settle(
+            reservation,
+            Usage(
+                calls=self.requests.pop(reservation.id),
+                input_tokens=estimate.input_tokens,
+                output_tokens=int(estimate.output_tokens * share),
+                usd=estimate.usd * share,
+            ),
+        )
+
+    @rule(reservation=consumes(held))
+    def release(self, reservation):
+        if reservation is not None:
+            self.budget.release(reservation)
+            self.requests.pop(reservation.id)
+
+    @rule(seconds=st.floats(0, 20))
+    def wait(self, seconds):
+        self.clock.now += seconds
+
+    @rule()
+    def the_final_call_always_fits_in_what_was_kept(self):
+        if self.final or self.budget.seconds_left(final=True) == 0:
+            return
+        self.final = True
+        reservation = self.budget.reserve_final(CallEstimate(20, 20, 0.05))
+        self.budget.settle(reservation, Usage(calls=1, input_tokens=20, output_tokens=20, usd=0.05))
+
+    @invariant()
+    def no_limit_is_overshot(self):
+        usage = self.budget.usage
+        assert usage.calls + sum(self.requests.values()) <= self.limits.calls
+        assert spent(usage) <= self.limits.tokens
+        assert usage.usd <= self.limits.usd + 1e-6
+
+
+TestInterleavings = Interleavings.TestCase
+TestInterleavings.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

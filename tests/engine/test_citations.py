@@ -1,0 +1,271 @@
+"""Cited places are found in an answer's text and checked against the corpus."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlm_rag.corpus import Corpus
+from rlm_rag.engine.citations import Citation, check_citations
+
+SOURCE = "\n".join(
+    ["import time", "", "def retry_delay(attempt):", "    return min(60, 2 ** attempt)", ""]
+    + [f"value_{number} = compute_something({number})" for number in range(6, 201)]
+)
+DOCUMENTS = [
+    ("src/retry.py", SOURCE),
+    ("my docs/some notes.txt", "first line\nthe second line of the notes\n"),
+    ("notes.txt", "unlike the others\n"),
+    ("report.pdf#page=3", "Penguins live in the far south.\nThey swim well.\n"),
+    ("src/app/(group)/[id].tsx", "export default Page\n"),
+    ("odd:10", "the path of this one ends in a number\n" * 9),
+    ("<context>", "the needle in the hay stack is 42\n"),
+    ("crlf.txt", "alpha beta gamma delta\r\nepsilon zeta eta theta\r\n"),
+    ("empty.txt", ""),
+    ("中文.md", "重试的延迟在这里计算\n别的内容\n"),
+    ("added:/by_source.txt", "a file whose name pretends\n"),
+]
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    with Corpus.from_documents(DOCUMENTS) as opened:
+        yield opened
+
+
+def one(text, corpus):
+    (citation,) = check_citations(text, corpus)
+    return citation
+
+
+def places(text, corpus):
+    return [(c.path, c.line, c.end_line) for c in check_citations(text, corpus)]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("It is in src/retry.py:3.", ("src/retry.py", 3, 3)),
+        ("It is in src/retry.py:3-4, there.", ("src/retry.py", 3, 4)),
+        ("(src/retry.py:3–4)", ("src/retry.py", 3, 4)),
+        ("`src/retry.py:3`", ("src/retry.py", 3, 3)),
+        ("**src/retry.py:3**", ("src/retry.py", 3, 3)),
+        ("[src/retry.py:3]", ("src/retry.py", 3, 3)),
+        ("./src/retry.py:3", ("src/retry.py", 3, 3)),
+        ("src/retry.py:L3-L4", ("src/retry.py", 3, 4)),
+        ("src/retry.py#L3-L4", ("src/retry.py", 3, 4)),
+        ("src/retry.py:3:12: a column", ("src/retry.py", 3, 3)),
+        ("`my docs/some notes.txt:2`", ("my docs/some notes.txt", 2, 2)),
+        ("`see my docs/some notes.txt:2`", ("my docs/some notes.txt", 2, 2)),
+        ("in src/app/(group)/[id].tsx:1", ("src/app/(group)/[id].tsx", 1, 1)),
+        ("(in src/app/(group)/[id].tsx:1)", ("src/app/(group)/[id].tsx", 1, 1)),
+        ("odd:10:3", ("odd:10", 3, 3)),
+        ("<context>:1", ("<context>", 1, 1)),
+        ("report.pdf#page=3:2", ("report.pdf#page=3", 2, 2)),
+        ("in report.pdf#page=3.", ("report.pdf#page=3", 1, 2)),
+        ("`report.pdf#page=3`", ("report.pdf#page=3", 1, 2)),
+        ("见 中文.md:1", ("中文.md", 1, 1)),
+        ("见src/retry.py:3。", ("src/retry.py", 3, 3)),
+    ],
+)
+def test_a_place_is_read_as_the_longest_path_that_exists(text, place, corpus):
+    assert places(text, corpus) == [place]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "at 10:30 or 12:30:45",
+        "http://localhost:8080/a.py:3",
+        "localhost:80, 127.0.0.1:8000, example.com:443",
+        "std::vector:12",
+        "ratio 3:1, note:5",
+        "see report.pdf",
+        "",
+    ],
+)
+def test_what_is_no_place_is_left_alone(text, corpus):
+    assert check_citations(text, corpus) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "retry_delay is in src/missing.py:3",
+        "retry_delay is in missing.py:3-9",
+        "retry_delay is in src/retry.py:201",
+        "retry_delay is in src/retry.py:0",
+        "retry_delay is in src/retry.py:4-3",
+        "penguins: report.pdf#page=4",
+        "nothing is in empty.txt:1",
+        "it pretends: added:/by_source.txt:1",
+        "it was added: added:/note.md:1",
+    ],
+)
+def test_a_place_that_does_not_exist_is_false(text, corpus):
+    citation = one(text, corpus)
+    assert (citation.status, citation.verified) == ("false", False)
+
+
+def test_a_place_without_a_quote_is_located(corpus):
+    citation = one("The retry_delay doubles with each attempt (src/retry.py:3-4).", corpus)
+    assert citation == Citation("src/retry.py", 3, 4, None, "located", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "verified"),
+    [
+        ("The delay is computed by src/retry.py:3.", True),
+        ("Penguins live there, see src/retry.py:3.", False),
+        ("src/retry.py:3", False),
+        ("Where is the and of src/retry.py:3?", False),
+        ("The attempt counts. (src/retry.py:3)", True),
+        ("The attempt counts.\n\n- src/retry.py:3", False),
+        ("重试的延迟：中文.md:1", True),
+        ("别的东西：中文.md:1", False),
+    ],
+)
+def test_a_located_place_is_verified_by_a_term_of_its_sentence(text, verified, corpus):
+    citation = one(text, corpus)
+    assert (citation.status, citation.verified) == ("located", verified)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'src/retry.py:3: "def retry_delay(attempt):"',
+        'src/retry.py:3 says "def retry_delay(attempt):"',
+        "`src/retry.py:3` — `def retry_delay(attempt):`",
+        '"def retry_delay(attempt):" (src/retry.py:3)',
+        "“def  retry_delay(attempt):” in `src/retry.py:3`",
+        "`def retry_delay(attempt):` at src/retry.py:3",
+        "src/retry.py:3\n> def retry_delay(attempt):\n",
+        "> def retry_delay(attempt):\n\n— src/retry.py:3",
+        "As src/retry.py:3 shows:\n\n```python\ndef retry_delay(attempt):\n```\n",
+        "src/retry.py:3\n```\n3: def retry_delay(attempt):\n```",
+        "src/retry.py:3 `def retry_ ... lay(attempt):`",
+    ],
+)
+def test_a_quote_that_stands_there_verifies(text, corpus):
+    citation = one(text, corpus)
+    assert (citation.path, citation.line, citation.end_line) == ("src/retry.py", 3, 3)
+    assert (citation.status, citation.verified) == ("verified", True)
+    assert citation.quote
+
+
+def test_a_quote_over_several_lines_is_matched_with_whitespace_folded(corpus):
+    text = "src/retry.py:3-4:\n```\ndef retry_delay(attempt):\n  return min(60, 2 ** attempt)\n```"
+    assert one(text, corpus).status == "verified"
+    text = 'crlf.txt:1-2 "beta gamma delta epsilon zeta"'
+    assert one(text, corpus).status == "verified"
+
+
+def test_a_near_miss_is_moved_to_where_the_quote_stands(corpus):
+    citation = one('"value_50 = compute_something(50)" (src/retry.py:44-45)', corpus)
+    assert (citation.line, citation.end_line, citation.status) == (50, 50, "verified")
+    citation = one('"value_50 = compute_something(50)" (src/retry.py:900)', corpus)
+    assert (citation.line, citation.end_line, citation.status) == (50, 50, "verified")
+
+
+def test_a_quote_that_stands_twice_moves_to_the_nearer(corpus):
+    citation = one('"compute_something(1 ... value_" (src/retry.py:120)', corpus)
+    assert citation.status == "verified"
+    assert abs(citation.line - 120) <= 1
+
+
+def test_a_short_whole_line_verifies_and_moves_only_nearby(corpus):
+    assert one("`import time` in src/retry.py:1", corpus).status == "verified"
+    moved = one("`import time` in src/retry.py:5", corpus)
+    assert (moved.line, moved.status) == (1, "verified")
+    assert one("`import time` in src/retry.py:150", corpus).status == "located"
+
+
+def test_a_short_quote_is_no_proof(corpus):
+    citation = one("`attempt` in src/retry.py:3", corpus)
+    assert (citation.status, citation.verified) == ("located", True)
+
+
+def test_a_quote_that_stands_nowhere_makes_the_place_false(corpus):
+    citation = one('src/retry.py:3: "def retry_delay(attempt, jitter):"', corpus)
+    assert (citation.status, citation.verified) == ("false", False)
+    assert citation.quote == "def retry_delay(attempt, jitter):"
+
+
+def test_more_than_sixty_lines_are_located_at_most(corpus):
+    quote = '"value_50 = compute_something(50)"'
+    assert one(f"{quote} (src/retry.py:6-65)", corpus).status == "verified"
+    assert one(f"{quote} (src/retry.py:6-66)", corpus).status == "located"
+
+
+def test_each_quote_goes_with_its_own_place(corpus):
+    first, second = check_citations(
+        'src/retry.py:3: "def retry_delay(attempt):", '
+        'src/retry.py:50: "value_50 = compute_something(50)"',
+        corpus,
+    )
+    assert (first.status, second.status) == ("verified", "verified")
+    first, second = check_citations(
+        '"def retry_delay(attempt):" (src/retry.py:3), "it was never written" (src/retry.py:50)',
+        corpus,
+    )
+    assert (first.status, second.status) == ("verified", "false")
+
+
+def test_a_quoted_path_is_not_a_quote(corpus):
+    assert one("In `my docs/some notes.txt` (`my docs/some notes.txt:2`)", corpus).quote is None
+
+
+def test_citations_come_in_order_and_once(corpus):
+    text = "value_9 src/retry.py:9, value_8 src/retry.py:8, value_9 src/retry.py:9."
+    assert places(text, corpus) == [("src/retry.py", 9, 9), ("src/retry.py", 8, 8)]
+
+
+@settings(deadline=None, max_examples=60)
+@given(first=st.integers(6, 190), more=st.integers(0, 9), off=st.integers(-50, 50))
+def test_lines_quoted_in_full_are_found_wherever_they_were_said_to_be(corpus, first, more, off):
+    lines = SOURCE.split("\n")[first - 1 : first + more]
+    said = max(1, first + off)
+    text = f"See `src/retry.py:{said}-{said + more}`:\n```\n" + "\n".join(lines) + "\n```\n"
+    citation = one(text, corpus)
+    assert (citation.line, citation.end_line) == (first, first + more)
+    assert (citation.status, citation.verified) == ("verified", True)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(st.sampled_from("src/retry.py:3-4`\"'>#page= \n(…)“”L0"), max_size=120))
+def test_no_answer_raises_and_no_verdict_is_of_lines_that_do_not_exist(corpus, text):
+    for citation in check_citations(text, corpus):
+        if citation.status != "false":
+            assert 1 <= citation.line <= citation.end_line <= corpus[citation.path].line_count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "src/retry.py:1 " * 60_000,
+        "missing.py:1 " * 70_000,
+        'src/retry.py:1 "import time" ' * 30_000,
+        ":1" * 500_000,
+        "((((" * 250_000 + ":1",
+        "“" * 1_000_000,
+        '"x"' * 330_000,
+        "> x\n" * 250_000,
+        "#page=1" * 140_000,
+        "``x" * 300_000,
+    ],
+    ids=range(10),
+)
+def test_a_hostile_megabyte_is_checked_in_bounded_time(text, corpus):
+    started = time.process_time()
+    check_citations(text, corpus)
+    assert time.process_time() - started < 4
+
+
+def test_the_number_of_documents_does_not_matter():
+    documents = ((f"src/package_{number}/module.py", "def f(): pass\n") for number in range(20_000))
+    with Corpus.from_documents(documents) as corpus:
+        started = time.process_time()
+        text = "def f is in src/package_77/module.py:1 and src/package_78/module.py:2. " * 20
+        assert {c.status for c in check_citations(text, corpus)} == {"located", "false"}
+        assert time.process_time() - started < 0.5
