@@ -75,26 +75,23 @@ class _Stream:
         os.close(read_fd)
         os.close(write_fd)
         self._identity = os.fstat(self._write_fd)[1:3]
-        self._file: TextIO
+        self._file = _text_file(fd)
         self.restore()
 
     def restore(self) -> None:
         """Undo what a block did to the descriptor or to the file, and flush the file."""
         if _identity(self._fd) != self._identity:
             os.dup2(self._write_fd, self._fd)
-        file = getattr(self, "_file", None)
-        if file is None or not _flushed(file):
-            file = self._file = open(  # noqa: SIM115 (it lives as long as the process)
-                self._fd,
-                "w",
-                encoding="utf-8",
-                errors="backslashreplace",
-                newline="\n",
-                closefd=False,
-            )
-        if getattr(sys, self._name, None) is not file:
-            setattr(sys, self._name, file)
-            setattr(sys, f"__{self._name}__", file)
+        # Binding first: a wrapper that goes with this closes the file's buffer beneath it.
+        self._bind()
+        if not _flushed(self._file):
+            self._file = _text_file(self._fd)
+            self._bind()
+
+    def _bind(self) -> None:
+        if getattr(sys, self._name, None) is not self._file:
+            setattr(sys, self._name, self._file)
+            setattr(sys, f"__{self._name}__", self._file)
 
     def drain(self) -> None:
         for _ in range(_DRAIN_READS):
@@ -158,6 +155,10 @@ def _identity(fd: int) -> tuple[int, ...] | None:
         return os.fstat(fd)[1:3]
     except OSError:
         return None
+
+
+def _text_file(fd: int) -> TextIO:
+    return open(fd, "w", encoding="utf-8", errors="backslashreplace", newline="\n", closefd=False)
 
 
 def _flushed(file: TextIO) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import traceback
-from _ast import Expr, Expression, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
+from _ast import Assign, Expr, Name, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST, Store
 
 from rlm_rag.sandbox.inside.display import clip, show
 from rlm_rag.sandbox.inside.interrupts import run_interruptible
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_TRACEBACK_CHARS = 12_000
 MAX_MESSAGE_CHARS = 2_000
+LAST_VALUE = "__last_value__"
 _CO_COROUTINE = 0x80
 _CANCEL_SECONDS = 1.0
 _PACKAGE = __file__.rsplit("/", 3)[0] + "/"
@@ -43,10 +44,12 @@ class Executor:
             return None, error
 
     def _run(self, filename: str, code: str, limit_chars: int) -> str | None:
-        body, last = compile_block(code, filename)
-        if body is not None:
-            self._evaluate(body)
-        value = None if last is None else self._evaluate(last)
+        compiled = compile_block(code, filename)
+        self._names.pop(LAST_VALUE, None)
+        result = eval(compiled, self._names)
+        if compiled.co_flags & _CO_COROUTINE:
+            self._wait_for(result)
+        value = self._names.pop(LAST_VALUE, None)
         shown = None if value is None else show(value, limit_chars)
         for stream in (sys.stdout, sys.stderr):
             flush = getattr(stream, "flush", None)
@@ -54,13 +57,7 @@ class Executor:
                 flush()
         return shown
 
-    def _evaluate(self, code: CodeType) -> Any:
-        value = eval(code, self._names)
-        if code.co_flags & _CO_COROUTINE:
-            return self._wait_for(value)
-        return value
-
-    def _wait_for(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    def _wait_for(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         import asyncio
 
         loop = self._loop
@@ -69,7 +66,7 @@ class Executor:
         asyncio.set_event_loop(loop)
         task = loop.create_task(coroutine)
         try:
-            return loop.run_until_complete(task)
+            loop.run_until_complete(task)
         finally:
             if not task.done():
                 task.cancel()
@@ -78,8 +75,8 @@ class Executor:
                 task.exception()
 
 
-def compile_block(code: str, filename: str) -> tuple[CodeType | None, CodeType | None]:
-    """Return the code of a block's statements, and of the expression that ends it, if one does.
+def compile_block(code: str, filename: str) -> CodeType:
+    """Return the code of a block, which leaves the expression that ends it in `LAST_VALUE`.
 
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: as `compile` does.
@@ -88,13 +85,16 @@ def compile_block(code: str, filename: str) -> tuple[CodeType | None, CodeType |
     linecache.cache[filename] = (len(code), None, lines, filename)
     flags = PyCF_ALLOW_TOP_LEVEL_AWAIT
     tree = compile(code, filename, "exec", flags | PyCF_ONLY_AST, dont_inherit=True)
-    assert isinstance(tree, Module)
-    last: CodeType | None = None
     if tree.body and isinstance(tree.body[-1], Expr):
-        expression = Expression(tree.body.pop().value)  # type: ignore[attr-defined]
-        last = compile(expression, filename, "eval", flags, dont_inherit=True)
-    body = compile(tree, filename, "exec", flags, dont_inherit=True) if tree.body else None
-    return body, last
+        last = tree.body[-1]
+        place = {
+            name: getattr(last, name)
+            for name in ("lineno", "col_offset", "end_lineno", "end_col_offset")
+        }
+        target = Name(LAST_VALUE, Store(), **place)
+        tree.body[-1] = Assign([target], last.value, **place)
+    compiled: CodeType = compile(tree, filename, "exec", flags, dont_inherit=True)
+    return compiled
 
 
 def describe(error: BaseException, *, interrupted: bool) -> dict[str, str]:

@@ -8,6 +8,7 @@ block ends or the host loses patience.
 
 from __future__ import annotations
 
+import sys
 import time
 from _signal import SIGINT, pthread_kill, signal  # type: ignore[import-not-found]
 from _thread import get_ident, start_new_thread
@@ -33,16 +34,23 @@ _WHOLE = Channel.write.__code__
 
 
 class Interrupts:
-    """Delivers interrupts to the thread that made it, which must be the main thread."""
+    """Delivers interrupts to the thread that made it, which must be the main thread.
+
+    A SIGINT from outside does the same, also to code that holds the interpreter's lock (a
+    regular expression that backtracks for ever), where the reader thread cannot run.
+    """
 
     def __init__(self) -> None:
         self._main = get_ident()
         self._running = 0
-        self.asked = 0
+        self._insisting = 0
+        self.delivered = 0
+        signal(SIGINT, self._on_signal)
 
     def begin(self, block: int) -> None:
         """Accept interrupts for `block`; model code may have changed the handler before."""
-        signal(SIGINT, _raise_in_block)
+        signal(SIGINT, self._on_signal)
+        self.delivered = 0
         self._running = block
 
     def end(self) -> None:
@@ -52,8 +60,8 @@ class Interrupts:
     def ask(self) -> None:
         """Interrupt the block that runs now, if one does; called in the reader thread."""
         block = self._running
-        if block and self.asked != block:
-            self.asked = block
+        if block and self._insisting != block:
+            self._insisting = block
             start_new_thread(self._insist, (block,))
 
     def _insist(self, block: int) -> None:
@@ -61,15 +69,31 @@ class Interrupts:
             pthread_kill(self._main, SIGINT)
             time.sleep(REPEAT_SECONDS)
 
-
-def _raise_in_block(_signal: int, frame: FrameType | None) -> None:
-    if frame is None or frame.f_code is _INTERRUPTIBLE:
-        return
-    found = False
-    while frame is not None:
-        if frame.f_code is _WHOLE:
+    def _on_signal(self, _signal: int, frame: FrameType | None) -> None:
+        frames = _frames_of_block(frame)
+        if not frames:
             return
-        found = found or frame.f_code is _INTERRUPTIBLE
-        frame = frame.f_back
-    if found:
+        self.delivered += 1
+        if self.delivered > 1:
+            # Its handlers swallow the exception: the next line raises again, inside of them.
+            sys.settrace(_raise_at_line)
+            for each in frames:
+                each.f_trace = _raise_at_line
         raise KeyboardInterrupt
+
+
+def _frames_of_block(frame: FrameType | None) -> list[FrameType]:
+    """Return the running frames that may be interrupted, innermost first."""
+    found: list[FrameType] = []
+    while frame is not None and frame.f_code is not _INTERRUPTIBLE:
+        if frame.f_code is _WHOLE:
+            return []
+        found.append(frame)
+        frame = frame.f_back
+    return found if frame is not None else []
+
+
+def _raise_at_line(_frame: FrameType, event: str, _argument: Any) -> Any:
+    if event == "line":
+        raise KeyboardInterrupt
+    return _raise_at_line

@@ -144,7 +144,7 @@ class Worker:
         _undo_process_settings()
         error = None
         if raised is not None:
-            error = self._describe(block, raised)
+            error = self._describe(raised)
         answer = self._answer()
         overwritten = self._namespace.restore()
         self._interrupts.end()
@@ -164,10 +164,10 @@ class Worker:
             "seconds": seconds,
         }
 
-    def _describe(self, block: int, raised: BaseException) -> dict[str, str]:
+    def _describe(self, raised: BaseException) -> dict[str, str]:
         from rlm_rag.sandbox.inside.execute import describe
 
-        return describe(raised, interrupted=self._interrupts.asked == block)
+        return describe(raised, interrupted=self._interrupts.delivered > 0)
 
     def _answer(self) -> dict[str, Any] | None:
         try:
