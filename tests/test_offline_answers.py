@@ -40,7 +40,7 @@ OF_REPOSITORY = (
         plain=False,
     ),
     Asked(
-        "How is it checked that a quoted passage really stands in the document?",
+        "How is it checked that a quoted passage is really in the document?",
         "rlm_rag/engine/citations.py",
         plain=True,
     ),

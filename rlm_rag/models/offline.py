@@ -1,7 +1,7 @@
 """`--model offline`: a fixed policy in a model's place, which needs neither key nor network.
 
 As a root model it writes real blocks: one that searches, one that reads, one that answers with
-the best passages. As a sub-model it picks sentences. The same messages always get the same reply.
+the best excerpts. As a sub-model it picks sentences. The same messages always get the same reply.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from rlm_rag.models.offline_answer import answer_text
 from rlm_rag.models.offline_blocks import answer_block, literal, look_block, read_block
 from rlm_rag.models.offline_clues import Clues, find_clues
 from rlm_rag.models.offline_evidence import Evidence, rank_files, read_evidence
+from rlm_rag.models.offline_excerpts import choose_excerpts, choose_places
 from rlm_rag.models.offline_extract import extract
-from rlm_rag.models.offline_passages import choose_passages, choose_places
 
 NAME = "offline"
 # The sections of a root model's first user message, as engine.history writes them.
@@ -75,7 +75,7 @@ def root_reply(question: str, outputs: Sequence[str], turn: int) -> str:
     clues = find_clues(question)
     mark = mark_of(question)
     evidence = read_evidence(outputs, mark)
-    ranked = rank_files(evidence)
+    ranked = rank_files(evidence, of_tests=clues.of_tests)
     if outputs and _LAST_CALL.search(outputs[-1]):
         return _answer(clues, evidence, ranked)
     if turn == 0:
@@ -87,8 +87,8 @@ def root_reply(question: str, outputs: Sequence[str], turn: int) -> str:
 
 
 def _answer(clues: Clues, evidence: Evidence, ranked: Sequence[str]) -> str:
-    passages = choose_passages(evidence, ranked, clues.terms)
-    return answer_text(clues, passages, ranked, looked=evidence.looked)
+    excerpts = choose_excerpts(evidence, ranked, clues.terms)
+    return answer_text(clues, excerpts, ranked, looked=evidence.looked)
 
 
 def mark_of(question: str) -> str:

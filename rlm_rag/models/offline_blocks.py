@@ -10,10 +10,11 @@ import re
 from collections.abc import Sequence
 
 from rlm_rag.models.offline_clues import Clues
-from rlm_rag.models.offline_passages import MAX_LINE_CHARS, Place
+from rlm_rag.models.offline_excerpts import MAX_LINE_CHARS, Place
 
-SEARCH_K = 20
+SEARCH_K = 15
 MENTIONS_K = 20
+DEFINITIONS = 8
 OUTLINE_CHARS = 3000
 _GLOB_MARKS = re.compile(r"([\\*?\[\]!# ])")
 
@@ -26,20 +27,29 @@ def show(kind, path, **found):
     print(%(mark)s + line.encode("utf-8", "backslashreplace").decode())
 """
 _LOOK = """
-for hit in search(%(query)s, k=%(search_k)d):
-    show("window", hit["path"], line=hit["line"], end_line=hit["end_line"],
-         score=hit["score"], snippet=hit["snippet"])
+def show_windows(number, query, **options):
+    hits = search(query, **options)
+    for hit in hits:
+        show("window", hit["path"], query=number, line=hit["line"], end_line=hit["end_line"],
+             score=hit["score"], snippet=hit["snippet"])
+    return [hit["path"] for hit in hits]
+
+question = %(query)s
+show_windows(0, question, k=%(search_k)d)
+"""
+_LOOK_FOR_BASE_FORMS = """
+show_windows(1, %(base_query)s, k=%(search_k)d)
 """
 _LOOK_FOR_NAMES = """
 for name, last_part, glob in %(names)s:
-    in_file = search(%(query)s, k=3, path_glob=glob) if glob else []
+    in_file = show_windows(0, question, k=3, path_glob=glob) if glob else []
+    for path in in_file:
+        show("named", path)
     found = symbols(name) or (symbols(last_part) if last_part and not in_file else [])
-    for symbol in found[:20]:
-        show("definition", symbol["path"], name=name, line=symbol["line"])
-    for hit in in_file:
-        show("named", hit["path"])
-        show("window", hit["path"], line=hit["line"], end_line=hit["end_line"],
-             score=hit["score"], snippet=hit["snippet"])
+    for symbol in found[:%(definitions)d]:
+        path, line = symbol["path"], symbol["line"]
+        head = re.sub(r"^ *\\d+: ?", "", read(path, line, line + 7), flags=re.M)
+        show("definition", path, name=name, line=line, head=head[:600])
     if not found and not in_file:
         mentions = grep_context(re.escape(name), k=%(mentions_k)d, ignore_case=True)
         first = {}
@@ -69,12 +79,18 @@ def literal(text: str) -> str:
 
 def look_block(clues: Clues, mark: str) -> str:
     """Return the block that searches for the question and for each name in it."""
-    query = literal(clues.query)
-    code = _SHOW % {"mark": literal(mark)} + _LOOK % {"query": query, "search_k": SEARCH_K}
+    code = _SHOW % {"mark": literal(mark)}
+    code += _LOOK % {"query": literal(clues.query), "search_k": SEARCH_K}
+    if clues.base_query != clues.query:
+        base_query = literal(clues.base_query)
+        code += _LOOK_FOR_BASE_FORMS % {"base_query": base_query, "search_k": SEARCH_K}
     if clues.names:
         rows = ",\n    ".join(_name_row(name) for name in clues.names)
-        names = f"[\n    {rows},\n]"
-        code += _LOOK_FOR_NAMES % {"names": names, "query": query, "mentions_k": MENTIONS_K}
+        code += _LOOK_FOR_NAMES % {
+            "names": f"[\n    {rows},\n]",
+            "definitions": DEFINITIONS,
+            "mentions_k": MENTIONS_K,
+        }
     return _fenced("First, what the search says of the question.", code + _LOOKED)
 
 

@@ -11,7 +11,7 @@ MAX_NAME_CHARS = 80
 MAX_WORD_CHARS = 200
 MAX_QUERY_WORDS = 150
 
-# Words that a question is made of, whatever it asks: they choose no passage.
+# Words that a question is made of, whatever it asks: they choose no excerpt.
 _STOP_WORDS = """
     a about after all also am an and any are as at be because been before being but by can could
     did do does doing done during each else ever every for from gets give given gives go goes had
@@ -43,12 +43,16 @@ _SHORTEST_STEM_CHARS = 3
 class Clues:
     """`query` goes to the search as it is; `names` may be symbols, files or quoted texts.
 
-    `terms` maps the stem of each word worth finding to the word as the question spells it.
+    `base_query` is the same with the base forms of its inflected words added. `terms` maps the
+    stem of each word worth finding to the word as the question spells it. `of_tests` says that
+    the question asks about tests.
     """
 
     query: str
+    base_query: str
     names: tuple[str, ...]
     terms: dict[str, str]
+    of_tests: bool
 
 
 def find_clues(question: str) -> Clues:
@@ -60,7 +64,13 @@ def find_clues(question: str) -> Clues:
     for word in _WORD.findall(query):
         for stem in stems(word):
             terms.setdefault(stem, word)
-    return Clues(query=query, names=_names(question), terms=terms)
+    return Clues(
+        query=query,
+        base_query=" ".join([query, *_base_forms(query)]),
+        names=_names(question),
+        terms=terms,
+        of_tests="test" in terms,
+    )
 
 
 def stems(word: str) -> list[str]:
@@ -76,6 +86,18 @@ def stems(word: str) -> list[str]:
         parts.insert(0, word.replace("_", "").casefold())
     kept = (part for part in parts if part not in STOP_WORDS and (len(part) > 1 or part.isdigit()))
     return list(dict.fromkeys(_stem(part) for part in kept))
+
+
+def _base_forms(query: str) -> list[str]:
+    """Return what inflected words of plain English may come from: quoted gives quot and quote."""
+    forms: dict[str, None] = {}
+    for word in query.lower().split():
+        word = word.strip(".,;:?!()\"'")
+        if word.isascii() and word.isalpha() and len(word) > _SHORTEST_STEM_CHARS:
+            for stem in stems(word):
+                forms.update(dict.fromkeys((stem, f"{stem}e")))
+            forms.pop(word, None)
+    return list(forms)
 
 
 def stems_of(text: str) -> set[str]:

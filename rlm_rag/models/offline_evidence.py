@@ -9,37 +9,48 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-# Weights of what speaks for a file, against 1 for holding the best window of the search.
-MORE_WINDOWS = 0.15
+# Weights of what speaks for a file, against 1 for holding the best window of a search.
+MORE_WINDOWS = 0.02
 DEFINES_NAME = 1.0
+DECLARES_NAME = 0.5
 MENTIONS_NAME = 0.3
 IS_NAMED = 2.0
 COUNTED_WINDOWS = 3
+# Tests repeat the words of what they test, and seldom are what a question is after.
+TEST_SHARE = 0.7
+TEST_PATH = re.compile(
+    r"(?:^|/)(?:tests?|testing|specs?|__tests__)/|(?:^|/)(?:test_[^/]*|conftest\.py)$"
+    r"|[._](?:test|spec)\.\w+$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Lines of a document that the search ranked."""
+    """Lines of a document that the search ranked; `query` numbers the search."""
 
     path: str
     line: int
     end_line: int
     score: float
     snippet: str
+    query: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Where a name of the question is defined."""
+    """Where a name of the question is defined; `declared` says that the body is elsewhere."""
 
     name: str
     path: str
     line: int
+    declared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,11 @@ class Mention:
     count: int
 
 
+# What the first lines of a definition say where they promise a body and have none.
+_DECLARATION = re.compile(
+    r"NotImplemented|abstractmethod|\babstract\b|UnsupportedOperation|\A[^={]*;\s*$|:\s*\.\.\.\s*$",
+    re.MULTILINE,
+)
 _Named = TypeVar("_Named", Definition, Mention)
 
 
@@ -89,10 +105,21 @@ def read_evidence(outputs: Iterable[str], mark: str) -> Evidence:
 def _add(evidence: Evidence, found: Mapping[str, Any]) -> None:
     kind, path = found["kind"], str(found["path"])
     if kind == "window":
-        line, end_line, score = int(found["line"]), int(found["end_line"]), float(found["score"])
-        evidence.windows.append(Window(path, line, end_line, score, str(found["snippet"])))
+        evidence.windows.append(
+            Window(
+                path,
+                line=int(found["line"]),
+                end_line=int(found["end_line"]),
+                score=float(found["score"]),
+                snippet=str(found["snippet"]),
+                query=int(found["query"]),
+            )
+        )
     elif kind == "definition":
-        evidence.definitions.append(Definition(str(found["name"]), path, int(found["line"])))
+        declared = bool(_DECLARATION.search(str(found["head"])))
+        evidence.definitions.append(
+            Definition(str(found["name"]), path, int(found["line"]), declared)
+        )
     elif kind == "mention":
         line, count = int(found["line"]), int(found["count"])
         evidence.mentions.append(Mention(str(found["name"]), path, line, count))
@@ -108,27 +135,26 @@ def _add(evidence: Evidence, found: Mapping[str, Any]) -> None:
             evidence.lines[path][number] = str(text)
 
 
-def rank_files(evidence: Evidence) -> list[str]:
-    """Return the paths of all findings, best first: search, definitions and names agreeing."""
+def rank_files(evidence: Evidence, *, of_tests: bool = False) -> list[str]:
+    """Return the paths of all findings, best first: searches, definitions and names agreeing.
+
+    `of_tests` says that tests are asked for; otherwise they count for less.
+    """
     scores: dict[str, float] = defaultdict(float)
-    _score_windows(evidence.windows, scores)
-    for name, definitions in _by_name(evidence.definitions).items():
-        paths = {definition.path for definition in definitions}
-        weight = DEFINES_NAME / math.sqrt(len(paths))
-        for path in paths:
-            scores[path] += weight * _wholeness(name)
-    for mentions in _by_name(evidence.mentions).values():
-        most = max(mention.count for mention in mentions)
-        for mention in mentions:
-            share = math.log1p(mention.count) / math.log1p(most)
-            scores[mention.path] += MENTIONS_NAME * share / math.sqrt(len(mentions))
-    for path in set(evidence.named):
-        scores[path] += IS_NAMED / math.sqrt(len(set(evidence.named)))
+    for query in sorted({window.query for window in evidence.windows}):
+        _score_windows([window for window in evidence.windows if window.query == query], scores)
+    _score_names(evidence, scores)
+    for path in scores:
+        if not of_tests and TEST_PATH.search(path):
+            scores[path] *= TEST_SHARE
+    named = set(evidence.named)
+    for path in named:
+        scores[path] += IS_NAMED / math.sqrt(len(named))
     return sorted(scores, key=lambda path: (-scores[path], path))
 
 
 def _score_windows(windows: Sequence[Window], scores: dict[str, float]) -> None:
-    best = max((window.score for window in windows), default=0.0)
+    best = max(window.score for window in windows)
     if best <= 0:
         return
     of_file: dict[str, list[float]] = defaultdict(list)
@@ -137,6 +163,21 @@ def _score_windows(windows: Sequence[Window], scores: dict[str, float]) -> None:
     for path, shares in of_file.items():
         first, *more = sorted(shares, reverse=True)
         scores[path] += first + MORE_WINDOWS * sum(more[:COUNTED_WINDOWS])
+
+
+def _score_names(evidence: Evidence, scores: dict[str, float]) -> None:
+    for name, definitions in _by_name(evidence.definitions).items():
+        weights: dict[str, float] = {}
+        for found in definitions:
+            weight = DECLARES_NAME if found.declared else DEFINES_NAME
+            weights[found.path] = max(weight, weights.get(found.path, 0.0))
+        for path, weight in weights.items():
+            scores[path] += weight * _wholeness(name) / math.sqrt(len(weights))
+    for mentions in _by_name(evidence.mentions).values():
+        most = max(mention.count for mention in mentions)
+        for mention in mentions:
+            share = math.log1p(mention.count) / math.log1p(most)
+            scores[mention.path] += MENTIONS_NAME * share / math.sqrt(len(mentions))
 
 
 def _wholeness(name: str) -> float:

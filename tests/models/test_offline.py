@@ -19,13 +19,13 @@ from rlm_rag.models.offline_answer import answer_text
 from rlm_rag.models.offline_blocks import answer_block, literal, look_block, read_block
 from rlm_rag.models.offline_clues import MAX_NAMES, MAX_QUERY_WORDS, find_clues, stems_of
 from rlm_rag.models.offline_evidence import Evidence, Window, rank_files, read_evidence
-from rlm_rag.models.offline_extract import extract
-from rlm_rag.models.offline_passages import (
+from rlm_rag.models.offline_excerpts import (
     MAX_LINE_CHARS,
     Place,
-    choose_passages,
+    choose_excerpts,
     choose_places,
 )
+from rlm_rag.models.offline_extract import extract
 from rlm_rag.packed import split_lines
 
 HOSTILE = st.text() | st.sampled_from(
@@ -79,7 +79,7 @@ def test_the_headings_are_those_of_the_history() -> None:
 def test_the_first_reply_is_one_block_that_searches_for_the_question() -> None:
     reply = complete(*first_message("Where is `PackedWriter.close` called?"))
     code = the_block(reply.text)
-    assert "search('Where is \\x60PackedWriter.close\\x60 called?', k=20)" in code
+    assert "question = 'Where is \\x60PackedWriter.close\\x60 called?'" in code
     assert "('PackedWriter.close', 'close', 'PackedWriter.close')" in code
     assert (reply.model, reply.finish_reason) == ("offline", "stop")
     assert reply.usage.usd == 0.0
@@ -166,31 +166,57 @@ def test_words_of_one_stem_meet() -> None:
 @given(st.text(), st.text(), st.integers(1, 50))
 def test_evidence_survives_whatever_else_was_printed(before: str, after: str, line: int) -> None:
     mark = "evidence 0123456789ab "
-    row = found(mark, "window", "a`b.py", line=line, end_line=line, score=1.5, snippet=before)
+    row = found(
+        mark, "window", "a`b.py", query=0, line=line, end_line=line, score=1.5, snippet=before
+    )
     evidence = read_evidence([f"{before}\n{row}\n{after}"], mark)
     assert Window("a`b.py", line, line, 1.5, before) in evidence.windows
 
 
 def test_lines_that_were_cut_are_left_out() -> None:
     mark = "evidence 0123456789ab "
-    row = found(mark, "window", "a.py", line=1, end_line=2, score=1.0, snippet="x")
+    row = found(mark, "window", "a.py", query=0, line=1, end_line=2, score=1.0, snippet="x")
     cut = [row[:-9], row, mark + "[" * 100_000, mark + '{"kind": "window"}', mark + "3"]
     assert len(read_evidence(["\n".join(cut)], mark).windows) == 1
 
 
 def test_agreement_outranks_one_good_window() -> None:
-    evidence = Evidence(windows=[window("a.py", 1, 10.0), window("b.py", 1, 9.5)])
+    evidence = Evidence(windows=[window("a.py", 1, 10.0), window("b.py", 1, 9.9)])
     assert rank_files(evidence) == ["a.py", "b.py"]
     evidence.windows.append(window("b.py", 100, 9.0))
     assert rank_files(evidence) == ["b.py", "a.py"]
 
 
+def test_a_body_outranks_a_declaration() -> None:
+    mark = "evidence 0123456789ab "
+    heads = {
+        "a.py": "def run(self):\n    raise NotImplementedError",
+        "b.py": "def run(self):\n  x()",
+    }
+    rows = [
+        found(mark, "definition", path, name="run_it", line=4, head=head)
+        for path, head in heads.items()
+    ]
+    assert rank_files(read_evidence(["\n".join(rows)], mark)) == ["b.py", "a.py"]
+
+
+def test_tests_count_for_less_unless_they_are_asked_for() -> None:
+    evidence = Evidence(windows=[window("tests/a.py", 1, 10.0), window("a.py", 1, 9.0)])
+    assert rank_files(evidence) == ["a.py", "tests/a.py"]
+    assert rank_files(evidence, of_tests=True) == ["tests/a.py", "a.py"]
+
+
+def test_inflected_words_are_searched_for_in_their_base_forms_too() -> None:
+    base_query = find_clues("How was `readText` quoted?").base_query
+    assert base_query == "How was `readText` quoted? quot quote"
+
+
 def test_where_a_name_is_defined_outranks_where_its_words_stand() -> None:
     mark = "evidence 0123456789ab "
     rows = [
-        found(mark, "window", "docs/a.md", line=1, end_line=9, score=12.0, snippet=""),
-        found(mark, "window", "src/b.py", line=1, end_line=9, score=7.0, snippet=""),
-        found(mark, "definition", "src/b.py", name="do_it", line=4),
+        found(mark, "window", "docs/a.md", query=0, line=1, end_line=9, score=12.0, snippet=""),
+        found(mark, "window", "src/b.py", query=0, line=1, end_line=9, score=7.0, snippet=""),
+        found(mark, "definition", "src/b.py", name="do_it", line=4, head=""),
     ]
     assert rank_files(read_evidence(["\n".join(rows)], mark)) == ["src/b.py", "docs/a.md"]
 
@@ -202,25 +228,25 @@ def test_a_passage_is_the_lines_that_hold_most_of_the_question() -> None:
     evidence.lines["a.py"][20] = "the backoff grows"
     evidence.lines["a.py"][22] = "with every retry of the request"
     terms = find_clues("How does the backoff of a retried request grow?").terms
-    (passage,) = choose_passages(evidence, ["a.py"], terms)
-    assert (passage.line, passage.end_line) == (20, 22)
-    assert passage.text.splitlines()[0] == "the backoff grows"
+    (excerpt,) = choose_excerpts(evidence, ["a.py"], terms)
+    assert (excerpt.line, excerpt.end_line) == (20, 22)
+    assert excerpt.text.splitlines()[0] == "the backoff grows"
 
 
 def test_a_passage_never_ends_in_a_line_that_was_cut() -> None:
     evidence = Evidence(windows=[window("a.js", 1, 1.0)])
     evidence.lines["a.js"] = {1: "var retry;", 2: "x" * 300 + " retry backoff " + "y" * 85}
-    (passage,) = choose_passages(evidence, ["a.js"], find_clues("retry backoff").terms)
-    assert passage.line == passage.end_line == 2
-    assert passage.text in evidence.lines["a.js"][2]
+    (excerpt,) = choose_excerpts(evidence, ["a.js"], find_clues("retry backoff").terms)
+    assert excerpt.line == excerpt.end_line == 2
+    assert excerpt.text in evidence.lines["a.js"][2]
 
 
 def test_what_the_search_showed_stands_in_for_what_could_not_be_read() -> None:
     snippet = "12: import os\n14:     delay = base * 2 ** attempt"
     evidence = Evidence(windows=[window("a.py", 1, 1.0, snippet)])
-    (passage,) = choose_passages(evidence, ["a.py"], find_clues("delay of an attempt").terms)
-    assert (passage.path, passage.line, passage.end_line) == ("a.py", 14, 14)
-    assert passage.text == "    delay = base * 2 ** attempt"
+    (excerpt,) = choose_excerpts(evidence, ["a.py"], find_clues("delay of an attempt").terms)
+    assert (excerpt.path, excerpt.line, excerpt.end_line) == ("a.py", 14, 14)
+    assert excerpt.text == "    delay = base * 2 ** attempt"
 
 
 def test_no_two_places_read_the_same_lines() -> None:
@@ -239,8 +265,8 @@ def test_every_passage_that_is_shown_stands_where_the_answer_says(
         number: text[:MAX_LINE_CHARS] for number, text in enumerate(lines, 1) if number <= 40
     }
     clues = find_clues("When does the retry delay double?")
-    passages = choose_passages(evidence, ["a.py"], clues.terms)
-    text = answer_text(clues, passages, ["a.py", "b.py"], looked=True)
+    excerpts = choose_excerpts(evidence, ["a.py"], clues.terms)
+    text = answer_text(clues, excerpts, ["a.py", "b.py"], looked=True)
     with load_corpus([{"path": "a.py", "content": "\n".join(texts)}]) as corpus:
         (citation,) = check_citations(text, corpus)
     assert (citation.path, citation.status, citation.verified) == ("a.py", "verified", True)
@@ -265,7 +291,14 @@ def test_a_search_that_failed_denies_nothing() -> None:
 def test_the_last_call_gets_plain_text() -> None:
     mark = offline.mark_of("Where is the retry delay?")
     row = found(
-        mark, "window", "a.py", line=1, end_line=9, score=1.0, snippet="3: the retry delay grows"
+        mark,
+        "window",
+        "a.py",
+        query=0,
+        line=1,
+        end_line=9,
+        score=1.0,
+        snippet="3: the retry delay grows",
     )
     last = "The run ends here: the limit of 1 turns was reached. No more code will run."
     reply = complete(
