@@ -20,9 +20,9 @@ _HINTS = {name: get_type_hints(kind) for name, kind in EVENT_TYPES.items()}
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One event as it was written: its place in the file (from 1), and when, in ISO UTC."""
+    """One event as it was written: its line in the file (from 1), and when, in ISO UTC."""
 
-    seq: int
+    line: int
     time: str
     event: Event
 
@@ -60,8 +60,8 @@ def read_trace(path: Path) -> Trace:
     for number, line, last in _lines(path):
         try:
             record = _record(line)
-            if record.seq != number:
-                raise ValueError(f"its seq is {record.seq}, where {number} was due")
+            if record.line != number:
+                raise ValueError(f"it was written as line {record.line}")
         except _NewerTraceError as error:
             raise TraceError(f"{path}: {error}", hint="update rlm-rag to read it") from error
         except (ValueError, RecursionError) as error:
@@ -107,13 +107,13 @@ def _record(line: bytes) -> Record:
         raise ValueError("it has no schema_version")
     if version > SCHEMA_VERSION:
         raise _NewerTraceError(f"it was written by a newer version (schema {version})")
-    seq, time = entry.get("seq"), entry.get("time")
-    if not isinstance(seq, int) or not isinstance(time, str):
-        raise ValueError("it has no seq or no time")
+    number, time = entry.get("line"), entry.get("time")
+    if not isinstance(number, int) or not isinstance(time, str):
+        raise ValueError("it has no number or no time")
     kind = EVENT_TYPES.get(str(entry.get("type")))
     if kind is None:
         raise ValueError(f"its type {str(entry.get('type'))[:40]!r} is not known")
-    return Record(seq, time, _event(kind, entry))
+    return Record(number, time, _event(kind, entry))
 
 
 def _event(kind: type[Event], entry: Mapping[str, Any]) -> Event:

@@ -38,7 +38,7 @@ class Recorder:
         self._path = path
         self._listener = listener
         self._lock = threading.Lock()
-        self._seq = 0
+        self._lines = 0
         self._size = 0
         self._failure: str | None = None
         self._fd: int | None = None
@@ -90,6 +90,10 @@ class Recorder:
         flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         try:
             path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        except OSError as error:
+            self._fail("cannot be written", error)
+            return
+        try:
             self._fd = os.open(path, flags, FILE_MODE)
         except FileExistsError as error:
             raise TraceError(
@@ -99,12 +103,12 @@ class Recorder:
             self._fail("cannot be written", error)
 
     def _write(self, fd: int, event: Event) -> None:
-        line = _line(event, self._seq + 1)
+        line = _line(event, self._lines + 1)
         written = 0
         try:
             while written < len(line):
                 written += os.write(fd, line[written:])
-            self._seq += 1
+            self._lines += 1
             self._size += written
             if isinstance(event, ReplyReceived | Answered):
                 os.fsync(fd)
@@ -125,11 +129,11 @@ class Recorder:
         self._failure = f"the trace {self._path} {what}: {error.strerror or error}"
 
 
-def _line(event: Event, seq: int) -> bytes:
+def _line(event: Event, number: int) -> bytes:
     entry: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "type": event.type,
-        "seq": seq,
+        "line": number,
         "time": datetime.now(UTC).isoformat(timespec="microseconds"),
     }
     for item in fields(event):
