@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 # Relative to the folder that holds the package; nothing else of it is needed by a worker.
@@ -51,3 +52,11 @@ def boot_command(source_root: str, python: str) -> list[str]:
     the hash seed is one.
     """
     return [python, *_FLAGS, "-c", _BOOT_LINE.format(root=source_root)]
+
+
+def worker_hash() -> str:
+    """Return the SHA-256 of the worker's sources, as an honest worker reports it in its hello."""
+    digest = hashlib.sha256()
+    for name in sorted(WORKER_FILES):
+        digest.update(f"{name}\0".encode() + (SOURCE_ROOT / name).read_bytes() + b"\0")
+    return digest.hexdigest()

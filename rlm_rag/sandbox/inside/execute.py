@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
-import traceback
-from _ast import Assign, Expr, Name, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST, Store
 
 from rlm_rag.sandbox.inside.display import clip, show
 from rlm_rag.sandbox.inside.interrupts import run_interruptible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import traceback
     from asyncio import AbstractEventLoop
     from collections.abc import Coroutine
     from types import CodeType
@@ -25,6 +23,13 @@ _CANCEL_SECONDS = 1.0
 _PACKAGE = __file__.rsplit("/", 3)[0] + "/"
 _INTERRUPTED = "the block was interrupted: its time was up, or the run was stopped"
 _EXITED = 'exiting does not end the run; set answer["ready"] = True, or call FINAL(text)'
+
+
+def prepare() -> None:
+    """Import what blocks need: done after the hello, in time that nobody waits for."""
+    import _ast  # noqa: F401
+    import linecache  # noqa: F401
+    import traceback  # noqa: F401
 
 
 class Executor:
@@ -81,6 +86,9 @@ def compile_block(code: str, filename: str) -> CodeType:
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: as `compile` does.
     """
+    import linecache
+    from _ast import Assign, Expr, Name, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST, Store
+
     lines = code.splitlines(keepends=True)
     linecache.cache[filename] = (len(code), None, lines, filename)
     flags = PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -116,6 +124,8 @@ def describe(error: BaseException, *, interrupted: bool) -> dict[str, str]:
 
 
 def _traceback(error: BaseException) -> str:
+    import traceback
+
     report = traceback.TracebackException.from_exception(error, max_group_width=5)
     _hide_worker(report)
     return "".join(report.format())

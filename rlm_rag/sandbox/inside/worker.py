@@ -17,6 +17,7 @@ from rlm_rag.sandbox.inside import namespace as names
 from rlm_rag.sandbox.inside.capture import Capture, silence_stdin
 from rlm_rag.sandbox.inside.channel import Channel, private_copy
 from rlm_rag.sandbox.inside.context import open_context
+from rlm_rag.sandbox.inside.execute import Executor, describe, prepare
 from rlm_rag.sandbox.inside.interrupts import Interrupts, run_interruptible
 from rlm_rag.sandbox.inside.reply import Text
 from rlm_rag.sandbox.inside.services import Services
@@ -82,6 +83,7 @@ class Worker:
         self._capture = capture
         self._interrupts = Interrupts()
         self._namespace = names.Namespace()
+        self._executor = Executor(self._namespace.names)
         self._messages: SimpleQueue[dict[str, Any]] = SimpleQueue()
 
     def take(self, message: dict[str, Any]) -> None:
@@ -95,10 +97,7 @@ class Worker:
 
     def serve(self) -> None:
         """Take up one message after the other; never returns."""
-        # Imported after the hello, in the time that the host needs anyway.
-        from rlm_rag.sandbox.inside.execute import Executor
-
-        self._executor = Executor(self._namespace.names)
+        prepare()
         while True:
             message = self._messages.get()
             if message["t"] == "init":
@@ -144,7 +143,7 @@ class Worker:
         _undo_process_settings()
         error = None
         if raised is not None:
-            error = self._describe(raised)
+            error = describe(raised, interrupted=self._interrupts.delivered > 0)
         answer = self._answer()
         overwritten = self._namespace.restore()
         self._interrupts.end()
@@ -163,11 +162,6 @@ class Worker:
             "variables": self._namespace.variables(),
             "seconds": seconds,
         }
-
-    def _describe(self, raised: BaseException) -> dict[str, str]:
-        from rlm_rag.sandbox.inside.execute import describe
-
-        return describe(raised, interrupted=self._interrupts.delivered > 0)
 
     def _answer(self) -> dict[str, Any] | None:
         try:
