@@ -1,0 +1,182 @@
+"""The sandbox: how long a worker takes to start and a block to go out and back, at any corpus."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack
+
+from benchmarks.corpora import Packed, packed_corpora
+from benchmarks.figures import Figure, Section, interleaved
+from benchmarks.memory import AVAILABLE, descendants, memory_of
+from benchmarks.plan import GB, Plan, size_name
+from rlm_rag.errors import SandboxUnavailableError
+from rlm_rag.sandbox.blocks import BlockResult, ServiceCall, ServiceReply
+from rlm_rag.sandbox.confine.view import Layer, interpreter
+from rlm_rag.sandbox.layers import LAYER_NAMES, choose_layer
+from rlm_rag.sandbox.session import Session, WorkerSetup
+
+_BARE = "bare interpreter (start to end)"
+# Touches the corpus, so that one that is not there, or is read whole, would show.
+_TURN = "n = len(context)"
+_READ_ALL = "sum(len(entry['content']) for entry in context)"
+
+
+def measure(plan: Plan) -> list[Section]:
+    """Measure every layer that works here, over one corpus of each size."""
+    layers, notes = _layers()
+    with packed_corpora(plan.corpus_bytes) as corpora:
+        sections = [
+            _packing(corpora),
+            Section("Worker start, first block included", _starts(plan, layers, corpora), notes),
+            Section(
+                "Turn overhead: a block out and back", asyncio.run(_turns(plan, layers, corpora))
+            ),
+        ]
+        if AVAILABLE:
+            largest = corpora[max(corpora)]
+            sections.append(asyncio.run(_second_worker(layers[0], largest)))
+    return sections
+
+
+def _layers() -> tuple[list[Layer], tuple[str, ...]]:
+    """Return the layers that work on this machine, strongest first, and why others do not."""
+    found, notes = [], []
+    for name in LAYER_NAMES:
+        if name == "auto":
+            continue
+        try:
+            found.append(choose_layer(name))
+        except SandboxUnavailableError as error:
+            notes.append(f"Not measured: {error.message}.")
+    return found, tuple(notes)
+
+
+def _packing(corpora: Mapping[int, Packed]) -> Section:
+    size = max(corpora)
+    megabytes = size / 1e6
+    value = megabytes / corpora[size].seconds
+    figure = Figure(name=f"write {size_name(size)}, text made", unit="MB/s", values=(value,))
+    return Section("Packed corpus", (figure,))
+
+
+def _starts(
+    plan: Plan, layers: list[Layer], corpora: Mapping[int, Packed]
+) -> tuple[Figure, ...]:
+    ends = sorted({min(corpora), max(corpora)})
+    actions = {_BARE: _bare_milliseconds}
+    targets: dict[str, float] = {}
+    for layer in layers:
+        for size in ends:
+            name = f"{layer.name}, {size_name(size)}"
+            targets[name] = 60.0
+            actions[name] = lambda layer=layer, size=size: asyncio.run(
+                _start_milliseconds(layer, corpora[size])
+            )
+    return tuple(
+        Figure(
+            name=name,
+            unit="ms",
+            values=tuple(values),
+            base=None if name == _BARE else _BARE,
+            at_most=targets.get(name),
+        )
+        for name, values in interleaved(plan.starts, actions).items()
+    )
+
+
+async def _turns(
+    plan: Plan, layers: list[Layer], corpora: Mapping[int, Packed]
+) -> tuple[Figure, ...]:
+    async with AsyncExitStack() as stack:
+        sessions = {
+            (layer, size): await stack.enter_async_context(_session(layer, corpora[size]))
+            for layer in layers
+            for size in corpora
+        }
+        taken: dict[tuple[Layer, int], list[float]] = {key: [] for key in sessions}
+        for block in range(1, plan.turns + 2):
+            for key, session in sessions.items():
+                started = time.perf_counter()
+                await _run(session, _TURN, block)
+                if block > 1:
+                    taken[key].append((time.perf_counter() - started) * 1000)
+    return tuple(_turn_figures(taken, min(corpora)))
+
+
+def _turn_figures(
+    taken: Mapping[tuple[Layer, int], list[float]], smallest: int
+) -> Iterator[Figure]:
+    for (layer, size), values in taken.items():
+        base = None if size == smallest else f"{layer.name}, {size_name(smallest)}"
+        yield Figure(
+            name=f"{layer.name}, {size_name(size)}",
+            unit="ms",
+            values=tuple(values),
+            base=base,
+            at_most=0.3,
+        )
+
+
+async def _second_worker(layer: Layer, packed: Packed) -> Section:
+    """Measure what a second worker adds, after both have read the whole corpus."""
+    host = os.getpid()
+    async with _session(layer, packed) as first:
+        await _run(first, _READ_ALL, 1)
+        earlier = descendants(host)
+        async with _session(layer, packed) as second:
+            started = time.perf_counter()
+            await _run(second, _READ_ALL, 1)
+            seconds = time.perf_counter() - started
+            memory = memory_of(descendants(host) - earlier)
+    megabyte = 1e6
+    size = packed.corpus.total_bytes
+    return Section(
+        f"A second worker over {size_name(size)} ({layer.name}, launcher included), corpus read through",
+        (
+            Figure(name="private memory", unit="MB", values=(memory.private / megabyte,)),
+            Figure(name="proportional (Pss)", unit="MB", values=(memory.proportional / megabyte,)),
+            Figure(name="resident (Rss)", unit="MB", values=(memory.resident / megabyte,)),
+            Figure(
+                name="reading every document in Python",
+                unit="s a GB",
+                values=(seconds * GB / size,),
+            ),
+        ),
+    )
+
+
+def _session(layer: Layer, packed: Packed) -> Session:
+    return Session(
+        layer=layer,
+        packed_path=packed.corpus.packed_path,
+        serve=_refuse,
+        setup=WorkerSetup(shape=packed.corpus.shape),
+    )
+
+
+async def _refuse(call: ServiceCall) -> ServiceReply:
+    raise RuntimeError(f"no block of a benchmark calls {call.name}")
+
+
+async def _start_milliseconds(layer: Layer, packed: Packed) -> float:
+    started = time.perf_counter()
+    async with _session(layer, packed) as session:
+        await _run(session, _TURN, 1)
+        return (time.perf_counter() - started) * 1000
+
+
+async def _run(session: Session, code: str, block: int) -> BlockResult:
+    result = await session.run(code, block=block, timeout_seconds=120, output_chars=1000)
+    if result.error is not None:
+        raise RuntimeError(result.error.traceback or result.error.message)
+    return result
+
+
+def _bare_milliseconds() -> float:
+    started = time.perf_counter()
+    subprocess.run([interpreter(), "-I", "-S", "-c", "pass"], check=True)
+    return (time.perf_counter() - started) * 1000
