@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 
 from rlm_rag.engine.fences import MAX_FENCES, Fence, find_fences, parse_module
 from rlm_rag.engine.final_text import find_final, mentions_final
@@ -51,15 +52,17 @@ def parse_reply(text: str) -> ParsedReply:
     text = text.replace("\r\n", "\n")
     fences = find_fences(text)
     imagined = set(_imagined_lines(text, fences))
-    run, notes = _chosen(fences, imagined)
-    blocks = tuple(Block(fence.code, fence.tag, fence.line) for fence in run)
+    has_repl = any(fence.kind == "repl" and fence.code.strip() for fence in fences)
+    sorted_fences = _sorted(fences, imagined, has_repl=has_repl)
+    notes = list(_notes(sorted_fences, has_repl=has_repl))
+    if len(fences) == MAX_FENCES:
+        notes.append(f"Not run: whatever came after the first {MAX_FENCES} blocks.")
+    blocks = tuple(Block(fence.code, fence.tag, fence.line) for fence in sorted_fences.run)
     if not blocks:
         found = find_final(text)
-        if found is None:
-            return ParsedReply((), None, None, tuple(notes))
-        if found.name == "FINAL":
-            return ParsedReply((), found.content, None, tuple(notes))
-        return ParsedReply((), None, found.content, tuple(notes))
+        final = found.content if found and found.name == "FINAL" else None
+        final_var = found.content if found and found.name == "FINAL_VAR" else None
+        return ParsedReply((), final, final_var, tuple(notes))
     final_line = mentions_final(_without_fences(text, fences))
     if final_line is not None:
         notes.append(
@@ -75,51 +78,56 @@ def parse_reply(text: str) -> ParsedReply:
     return ParsedReply(blocks, None, None, tuple(notes))
 
 
-def _chosen(fences: list[Fence], imagined: set[int]) -> tuple[list[Fence], list[str]]:
-    """The fences to run, and notes about those that are not."""
-    has_repl = any(fence.kind == "repl" and fence.code.strip() for fence in fences)
-    run: list[Fence] = []
-    empty: list[int] = []
-    python: list[int] = []
-    untagged: list[int] = []
-    other: dict[str, list[int]] = {}
+@dataclass(slots=True)
+class _Sorted:
+    """Fences by what becomes of them; those that are not run by their lines."""
+
+    run: list[Fence] = field(default_factory=list)
+    empty: list[int] = field(default_factory=list)
+    python: list[int] = field(default_factory=list)
+    untagged: list[int] = field(default_factory=list)
+    other: dict[str, list[int]] = field(default_factory=dict)
+
+
+def _sorted(fences: list[Fence], imagined: set[int], *, has_repl: bool) -> _Sorted:
+    found = _Sorted()
     for fence in fences:
-        if fence.line in imagined:
-            if not run:
-                untagged.append(fence.line)
-            continue
-        if fence.kind == "other":
-            other.setdefault(fence.tag, []).append(fence.line)
+        if fence.line in imagined and fence.kind in ("untagged", "other"):
+            # After a block to run, it is named as not real instead.
+            if not found.run:
+                found.untagged.append(fence.line)
+        elif fence.kind == "other":
+            found.other.setdefault(fence.tag, []).append(fence.line)
         elif not fence.code.strip():
             if fence.kind != "untagged":
-                empty.append(fence.line)
+                found.empty.append(fence.line)
         elif fence.kind == "repl" or (fence.kind == "python" and not has_repl):
-            run.append(fence)
+            found.run.append(fence)
         elif fence.kind == "python":
-            python.append(fence.line)
+            found.python.append(fence.line)
         elif not has_repl and _does_something(fence.code):
-            run.append(fence)
+            found.run.append(fence)
         else:
-            untagged.append(fence.line)
-    notes = []
-    if len(fences) == MAX_FENCES:
-        notes.append(f"Not run: whatever came after the first {MAX_FENCES} blocks.")
-    if empty:
-        notes.append(f"Not run, since it is empty: the block at {_lines(empty)}.")
-    if python:
-        notes.append(
-            f"Not run: the python block at {_lines(python)}. In a reply that has a `repl` block, "
-            "only `repl` blocks run."
+            found.untagged.append(fence.line)
+    return found
+
+
+def _notes(found: _Sorted, *, has_repl: bool) -> Iterator[str]:
+    if found.empty:
+        yield f"Not run, since it is empty: the block at {_lines(found.empty)}."
+    if found.python:
+        yield (
+            f"Not run: the python block at {_lines(found.python)}. In a reply that has a `repl` "
+            "block, only `repl` blocks run."
         )
-    if untagged:
+    if found.untagged:
         reason = "only `repl` blocks run" if has_repl else "tag it `repl` to run it"
-        notes.append(f"Not run: the untagged block at {_lines(untagged)}; {reason}.")
-    notes.extend(
-        f"Not run: the block tagged `{tag[:20]}` at {_lines(lines)}. Only Python in a block "
-        "tagged `repl` runs."
-        for tag, lines in list(other.items())[:MAX_LINES_NAMED]
-    )
-    return run, notes
+        yield f"Not run: the untagged block at {_lines(found.untagged)}; {reason}."
+    for tag, lines in islice(found.other.items(), MAX_LINES_NAMED):
+        yield (
+            f"Not run: the block tagged `{tag[:20]}` at {_lines(lines)}. Only Python in a block "
+            "tagged `repl` runs."
+        )
 
 
 def _does_something(code: str) -> bool:

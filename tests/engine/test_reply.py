@@ -271,6 +271,10 @@ def test_prose_about_output_before_a_block_is_left_alone():
     assert parse_reply("The result: unknown yet.\n```repl\nf()\n```").notes == ()
 
 
+def test_a_tagged_block_behind_a_label_is_run_all_the_same():
+    assert codes("Result: ```repl\nf()\n```") == ["f()"]
+
+
 def test_notes_stay_short_however_many_blocks_there_are():
     reply = parse_reply("```bash\nls\n```\n" * 500 + "```repl\n\n```\n" * 500)
     assert sum(len(note) for note in reply.notes) < 1000
