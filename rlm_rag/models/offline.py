@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rlm_rag.models.base import Completion, FinishReason, Message, ModelRequest, Usage
 from rlm_rag.models.offline_answer import answer_text
@@ -86,9 +86,11 @@ def root_reply(question: str, outputs: Sequence[str], turn: int) -> str:
     return answer_block(answer) if turn < ANSWERING_TURNS else f"FINAL({literal(answer)})"
 
 
-def _answer(clues: Clues, evidence: Evidence, ranked: Sequence[str]) -> str:
+def _answer(clues: Clues, evidence: Evidence, ranked: Mapping[str, float]) -> str:
     excerpts = choose_excerpts(evidence, ranked, clues.terms)
-    return answer_text(clues, excerpts, ranked, looked=evidence.looked)
+    return answer_text(
+        clues, excerpts, list(ranked), looked=evidence.looked, outlines=evidence.outlines
+    )
 
 
 def mark_of(question: str) -> str:

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rlm_rag.models.offline_clues import Clues
 from rlm_rag.models.offline_excerpts import Excerpt
 
 MAX_OTHERS = 6
 MAX_WORDS_NAMED = 8
+MAX_ENTRY_CHARS = 80
 UNFINISHED = (
     "No language model was used, and the search did not come to its end, "
     "so that nothing can be said of what the corpus holds.\n"
 )
+_OUTLINE_ENTRY = re.compile(r"\s*(\d+): ?(.*)")
+# What would read as a quotation, a place or a sentence's end in the line that cites.
+_MARKS = re.compile(r"[^\w\s()\[\],*=/<>-]")
 _NOT_CITABLE = re.compile(r"[`\r\n]")
 
 
 def answer_text(
-    clues: Clues, excerpts: Sequence[Excerpt], looked_at: Sequence[str], *, looked: bool
+    clues: Clues,
+    excerpts: Sequence[Excerpt],
+    looked_at: Sequence[str],
+    *,
+    looked: bool,
+    outlines: Mapping[str, str] | None = None,
 ) -> str:
     """Return the answer: what it is, the excerpts, the other files; or that nothing was found.
 
     `looked` false says that the search did not come to its end, so that nothing can be denied.
+    `outlines`, by path, say what definition or heading an excerpt stands under.
     """
+    outlines = outlines or {}
     if not excerpts:
         return _nothing_found(clues, looked_at) if looked or looked_at else UNFINISHED
     parts = [
         "No language model was used: these are the passages that match the question best, "
         "found by search.",
-        *(_shown(number, excerpt, clues) for number, excerpt in enumerate(excerpts, 1)),
+        *(
+            _shown(number, excerpt, clues, outlines.get(excerpt.path, ""))
+            for number, excerpt in enumerate(excerpts, 1)
+        ),
     ]
     shown = {excerpt.path for excerpt in excerpts}
     others = [path for path in looked_at if path not in shown][:MAX_OTHERS]
@@ -38,18 +52,29 @@ def answer_text(
     return "\n\n".join(parts) + "\n"
 
 
-def _shown(number: int, excerpt: Excerpt, clues: Clues) -> str:
+def _shown(number: int, excerpt: Excerpt, clues: Clues, outline: str) -> str:
     lines = str(excerpt.line)
     if excerpt.end_line != excerpt.line:
         lines += f"-{excerpt.end_line}"
     words = dict.fromkeys(
         word for stem, word in clues.terms.items() if stem in excerpt.terms and word.isalnum()
     )
-    told = ", ".join(list(words)[:MAX_WORDS_NAMED])
-    place = _code(f"{excerpt.path}:{lines}")
+    heading = f"{number}. " + _code(f"{excerpt.path}:{lines}")
+    under = _entry_above(excerpt.line, outline)
+    if under:
+        heading += f", under {under}"
+    if words:
+        heading += ", on " + ", ".join(list(words)[:MAX_WORDS_NAMED])
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+|~+", excerpt.text)), default=0))
-    heading = f"{number}. {place}" + (f", on {told}:" if told else ":")
-    return f"{heading}\n\n{fence}text\n{excerpt.text}\n{fence}"
+    return f"{heading}:\n\n{fence}text\n{excerpt.text}\n{fence}"
+
+
+def _entry_above(line: int, outline: str) -> str:
+    """Return the last entry of an outline at or above a line, as plain words."""
+    entries = (_OUTLINE_ENTRY.match(entry) for entry in outline.split("\n"))
+    above = [entry[2] for entry in entries if entry is not None and int(entry[1]) <= line]
+    words = " ".join(_MARKS.sub(" ", above[-1]).split()) if above else ""
+    return words[:MAX_ENTRY_CHARS]
 
 
 def _nothing_found(clues: Clues, looked_at: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def show_windows(number, query, **options):
     hits = search(query, **options)
     for hit in hits:
         show("window", hit["path"], query=number, line=hit["line"], end_line=hit["end_line"],
-             score=hit["score"], snippet=hit["snippet"])
+             score=hit["score"], snippet="" if number else hit["snippet"])
     return [hit["path"] for hit in hits]
 
 question = %(query)s

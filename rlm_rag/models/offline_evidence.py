@@ -135,9 +135,10 @@ def _add(evidence: Evidence, found: Mapping[str, Any]) -> None:
             evidence.lines[path][number] = str(text)
 
 
-def rank_files(evidence: Evidence, *, of_tests: bool = False) -> list[str]:
-    """Return the paths of all findings, best first: searches, definitions and names agreeing.
+def rank_files(evidence: Evidence, *, of_tests: bool = False) -> dict[str, float]:
+    """Return the paths of all findings with their scores, best first.
 
+    What speaks for a file is added up, so that searches, definitions and names that agree win.
     `of_tests` says that tests are asked for; otherwise they count for less.
     """
     scores: dict[str, float] = defaultdict(float)
@@ -150,7 +151,7 @@ def rank_files(evidence: Evidence, *, of_tests: bool = False) -> list[str]:
     named = set(evidence.named)
     for path in named:
         scores[path] += IS_NAMED / math.sqrt(len(named))
-    return sorted(scores, key=lambda path: (-scores[path], path))
+    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _score_windows(windows: Sequence[Window], scores: dict[str, float]) -> None:

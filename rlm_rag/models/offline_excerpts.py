@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from rlm_rag.models.offline_clues import stems_of
 from rlm_rag.models.offline_evidence import Evidence, Window
 
+MIN_EXCERPT_LINES = 6
 MAX_EXCERPT_LINES = 14
 MAX_EXCERPT_CHARS = 1200
 MAX_LINE_CHARS = 400
 # A quote shorter than this proves no place (docs/design.md, the citation check).
 MIN_QUOTE_CHARS = 20
 EXCERPTS_OF_FILES = (2, 1, 1)
+# Of the files after the first, only those are shown that come near it.
+STRONG_SHARE = 0.6
+LINES_BEFORE_MATCH = 2
 LINES_BEFORE_DEFINITION = 2
 LINES_AFTER_DEFINITION = 37
 # What one more line of an excerpt must be worth, as a share of a term seen once.
@@ -50,10 +54,15 @@ class Excerpt:
     terms: frozenset[str]
 
 
-def choose_places(evidence: Evidence, ranked: Sequence[str]) -> list[Place]:
-    """Return what to read of the best files: definitions of the names asked for, best windows."""
+def choose_places(evidence: Evidence, ranked: Mapping[str, float]) -> list[Place]:
+    """Return what to read of the best files: definitions of the names asked for, best windows.
+
+    `ranked` maps each path to its score, best first.
+    """
     places: list[Place] = []
-    for path, wanted in zip(ranked, EXCERPTS_OF_FILES, strict=False):
+    best = max(ranked.values(), default=0.0)
+    strong = [path for path, score in ranked.items() if score >= STRONG_SHARE * best]
+    for path, wanted in zip(strong, EXCERPTS_OF_FILES, strict=False):
         found = [
             Place(path, max(1, line - LINES_BEFORE_DEFINITION), line + LINES_AFTER_DEFINITION)
             for line in _lines_of_names(evidence, path)
@@ -82,7 +91,7 @@ def _apart(places: Sequence[Place]) -> list[Place]:
 
 
 def choose_excerpts(
-    evidence: Evidence, ranked: Sequence[str], terms: Mapping[str, str]
+    evidence: Evidence, ranked: Mapping[str, float], terms: Mapping[str, str]
 ) -> list[Excerpt]:
     """Return the best excerpt of each place that was read, in the order of the files.
 
@@ -148,13 +157,21 @@ def _ends(read: Mapping[int, str], first: int, limit: int) -> list[int]:
 
 
 def _widened(read: Mapping[int, str], first: int, last: int) -> tuple[int, int]:
-    """Return the lines with those that follow, until a quote of them proves the place."""
-    while _chars(read, first, last) < MIN_QUOTE_CHARS and last + 1 in _ends(read, first, last + 1):
-        last += 1
-    while _chars(read, first, last) < MIN_QUOTE_CHARS and first > 1 and first - 1 in read:
-        if last not in _ends(read, first - 1, last):
+    """Return the lines with their neighbours, until they can be read and prove the place."""
+    earliest = first - LINES_BEFORE_MATCH
+    while last - first + 1 < MIN_EXCERPT_LINES or _chars(read, first, last) < MIN_QUOTE_CHARS:
+        follows = last + 1 in _ends(read, first, last + 1)
+        precedes = first - 1 in read and last in _ends(read, first - 1, last)
+        if precedes and (first > earliest or not follows):
+            first -= 1
+        elif follows:
+            last += 1
+        else:
             break
-        first -= 1
+    while first < last and not read[first].strip():
+        first += 1
+    while first < last and not read[last].strip():
+        last -= 1
     return first, last
 
 

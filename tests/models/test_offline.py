@@ -21,6 +21,7 @@ from rlm_rag.models.offline_clues import MAX_NAMES, MAX_QUERY_WORDS, find_clues,
 from rlm_rag.models.offline_evidence import Evidence, Window, rank_files, read_evidence
 from rlm_rag.models.offline_excerpts import (
     MAX_LINE_CHARS,
+    Excerpt,
     Place,
     choose_excerpts,
     choose_places,
@@ -182,9 +183,9 @@ def test_lines_that_were_cut_are_left_out() -> None:
 
 def test_agreement_outranks_one_good_window() -> None:
     evidence = Evidence(windows=[window("a.py", 1, 10.0), window("b.py", 1, 9.9)])
-    assert rank_files(evidence) == ["a.py", "b.py"]
+    assert list(rank_files(evidence)) == ["a.py", "b.py"]
     evidence.windows.append(window("b.py", 100, 9.0))
-    assert rank_files(evidence) == ["b.py", "a.py"]
+    assert list(rank_files(evidence)) == ["b.py", "a.py"]
 
 
 def test_a_body_outranks_a_declaration() -> None:
@@ -197,13 +198,13 @@ def test_a_body_outranks_a_declaration() -> None:
         found(mark, "definition", path, name="run_it", line=4, head=head)
         for path, head in heads.items()
     ]
-    assert rank_files(read_evidence(["\n".join(rows)], mark)) == ["b.py", "a.py"]
+    assert list(rank_files(read_evidence(["\n".join(rows)], mark))) == ["b.py", "a.py"]
 
 
 def test_tests_count_for_less_unless_they_are_asked_for() -> None:
     evidence = Evidence(windows=[window("tests/a.py", 1, 10.0), window("a.py", 1, 9.0)])
-    assert rank_files(evidence) == ["a.py", "tests/a.py"]
-    assert rank_files(evidence, of_tests=True) == ["tests/a.py", "a.py"]
+    assert list(rank_files(evidence)) == ["a.py", "tests/a.py"]
+    assert list(rank_files(evidence, of_tests=True)) == ["tests/a.py", "a.py"]
 
 
 def test_inflected_words_are_searched_for_in_their_base_forms_too() -> None:
@@ -218,7 +219,7 @@ def test_where_a_name_is_defined_outranks_where_its_words_stand() -> None:
         found(mark, "window", "src/b.py", query=0, line=1, end_line=9, score=7.0, snippet=""),
         found(mark, "definition", "src/b.py", name="do_it", line=4, head=""),
     ]
-    assert rank_files(read_evidence(["\n".join(rows)], mark)) == ["src/b.py", "docs/a.md"]
+    assert list(rank_files(read_evidence(["\n".join(rows)], mark))) == ["src/b.py", "docs/a.md"]
 
 
 def test_a_passage_is_the_lines_that_hold_most_of_the_question() -> None:
@@ -228,15 +229,15 @@ def test_a_passage_is_the_lines_that_hold_most_of_the_question() -> None:
     evidence.lines["a.py"][20] = "the backoff grows"
     evidence.lines["a.py"][22] = "with every retry of the request"
     terms = find_clues("How does the backoff of a retried request grow?").terms
-    (excerpt,) = choose_excerpts(evidence, ["a.py"], terms)
-    assert (excerpt.line, excerpt.end_line) == (20, 22)
-    assert excerpt.text.splitlines()[0] == "the backoff grows"
+    (excerpt,) = choose_excerpts(evidence, {"a.py": 1.0}, terms)
+    assert (excerpt.line, excerpt.end_line) == (18, 23)
+    assert excerpt.text.splitlines()[2] == "the backoff grows"
 
 
 def test_a_passage_never_ends_in_a_line_that_was_cut() -> None:
     evidence = Evidence(windows=[window("a.js", 1, 1.0)])
     evidence.lines["a.js"] = {1: "var retry;", 2: "x" * 300 + " retry backoff " + "y" * 85}
-    (excerpt,) = choose_excerpts(evidence, ["a.js"], find_clues("retry backoff").terms)
+    (excerpt,) = choose_excerpts(evidence, {"a.js": 1.0}, find_clues("retry backoff").terms)
     assert excerpt.line == excerpt.end_line == 2
     assert excerpt.text in evidence.lines["a.js"][2]
 
@@ -244,14 +245,14 @@ def test_a_passage_never_ends_in_a_line_that_was_cut() -> None:
 def test_what_the_search_showed_stands_in_for_what_could_not_be_read() -> None:
     snippet = "12: import os\n14:     delay = base * 2 ** attempt"
     evidence = Evidence(windows=[window("a.py", 1, 1.0, snippet)])
-    (excerpt,) = choose_excerpts(evidence, ["a.py"], find_clues("delay of an attempt").terms)
+    (excerpt,) = choose_excerpts(evidence, {"a.py": 1.0}, find_clues("delay of an attempt").terms)
     assert (excerpt.path, excerpt.line, excerpt.end_line) == ("a.py", 14, 14)
     assert excerpt.text == "    delay = base * 2 ** attempt"
 
 
 def test_no_two_places_read_the_same_lines() -> None:
     evidence = Evidence(windows=[window("a.py", 1, 2.0), window("a.py", 2, 1.0)])
-    assert choose_places(evidence, ["a.py"]) == [Place("a.py", 1, 40)]
+    assert choose_places(evidence, {"a.py": 1.0}) == [Place("a.py", 1, 40)]
 
 
 @given(st.lists(HOSTILE, min_size=1, max_size=12), st.integers(0, 11))
@@ -265,12 +266,22 @@ def test_every_passage_that_is_shown_stands_where_the_answer_says(
         number: text[:MAX_LINE_CHARS] for number, text in enumerate(lines, 1) if number <= 40
     }
     clues = find_clues("When does the retry delay double?")
-    excerpts = choose_excerpts(evidence, ["a.py"], clues.terms)
-    text = answer_text(clues, excerpts, ["a.py", "b.py"], looked=True)
+    excerpts = choose_excerpts(evidence, {"a.py": 1.0}, clues.terms)
+    outlines = {"a.py": "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))}
+    text = answer_text(clues, excerpts, ["a.py", "b.py"], looked=True, outlines=outlines)
     with load_corpus([{"path": "a.py", "content": "\n".join(texts)}]) as corpus:
         (citation,) = check_citations(text, corpus)
     assert (citation.path, citation.status, citation.verified) == ("a.py", "verified", True)
     assert "retry delay doubles" in (citation.quote or "")
+
+
+def test_an_excerpt_is_told_by_what_it_stands_under() -> None:
+    clues = find_clues("retry delay")
+    excerpt = Excerpt("a.py", 12, 13, "delay = 2\nretry()", frozenset({"retry", "delay"}))
+    outline = "1: class A:\n  10:   def wait(self, n: int = 3) -> None:\n  40:   def end(self):"
+    text = answer_text(clues, [excerpt], [], looked=True, outlines={"a.py": outline})
+    heading = "1. `a.py:12-13`, under def wait(self, n int = 3) -> None, on retry, delay:"
+    assert heading in text.splitlines()
 
 
 def test_finding_nothing_is_said_with_what_was_looked_for() -> None:
