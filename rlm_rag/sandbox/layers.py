@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -127,15 +126,14 @@ def _canaries() -> Iterator[_Canaries]:
 
 def _probe(layer: Layer, canaries: _Canaries) -> tuple[list[str], str]:
     """Run the probe under `layer`; return the lines it printed, and what its launcher said."""
-    info_read, info_write = os.pipe()
     source = Path(probe.__file__).read_text("utf-8")
     seen = str(canaries.packed) if isinstance(layer, Unconfined) else CORPUS_INSIDE
-    try:
+    with tempfile.TemporaryFile() as info:
         launch = layer.launch(
             lambda _, python: [python, *_FLAGS, "-c", source, *canaries.arguments(seen)],
             packed_path=str(canaries.packed),
             limits=WorkerLimits(),
-            info_fd=info_write,
+            info_fd=info.fileno(),
         )
         try:
             ended = subprocess.run(
@@ -144,16 +142,13 @@ def _probe(layer: Layer, canaries: _Canaries) -> tuple[list[str], str]:
                 capture_output=True,
                 env=launch.environment,
                 cwd="/",
-                pass_fds=(info_write,),
+                pass_fds=(info.fileno(),),
                 start_new_session=True,
                 timeout=_PROBE_SECONDS,
                 check=False,
             )
         finally:
             if launch.folder is not None:
-                shutil.rmtree(launch.folder, ignore_errors=True)
-    finally:
-        os.close(info_read)
-        os.close(info_write)
+                launch.folder.close()
     said = ended.stderr.decode("utf-8", "replace").strip().splitlines()
     return ended.stdout.decode("utf-8", "replace").splitlines(), said[-1] if said else ""

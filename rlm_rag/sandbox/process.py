@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 from rlm_rag.errors import SandboxError, SandboxUnavailableError
@@ -20,6 +21,8 @@ from rlm_rag.sandbox.pipes import Inbox, Outbox, Tail
 
 _KILL_GRACE_SECONDS = 5.0
 _INFO_SECONDS = 5.0
+_INFO_POLL_SECONDS = 0.001
+_INFO_BYTES = 4096
 
 
 class ProcessTransport:
@@ -114,7 +117,7 @@ class ProcessTransport:
         if self._worker_handle is not None:
             os.close(self._worker_handle)
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.close()
         if self._process.poll() is None:
             raise SandboxError(f"process {self._process.pid} could not be ended")
 
@@ -146,35 +149,27 @@ async def open_worker(
         SandboxUnavailableError: the layer, or the process, could not be started.
     """
     limits = limits or WorkerLimits()
-    info_read, info_write = os.pipe()
-    try:
-        packed = None if packed_path is None else str(packed_path)
-        launch = layer.launch(program, packed_path=packed, limits=limits, info_fd=info_write)
-        spawned = _spawn(launch, info_write)
-    except BaseException:
-        os.close(info_read)
-        raise
-    finally:
-        os.close(info_write)
-    transport: ProcessTransport | None = None
-    try:
-        worker = spawned.process.pid
-        if launch.reports_pid:
-            worker = await _reported_pid(info_read)
-            spawned.worker_handle = os.pidfd_open(worker)
-        transport = ProcessTransport(layer.name, launch, spawned)
-        _limit(worker, limits)
-    except BaseException as error:
-        transport = transport or ProcessTransport(layer.name, launch, spawned)
-        await transport.kill()
-        if isinstance(error, (OSError, ValueError)):
-            raise SandboxUnavailableError(
-                f"the {layer.name} layer did not start a worker ({transport.ending or error})"
-            ) from error
-        raise
-    finally:
-        os.close(info_read)
-    return transport
+    packed = None if packed_path is None else str(packed_path)
+    # A file, not a pipe: a launcher whose host died would die of a pipe before its worker can
+    # notice, and leave it waiting for ever.
+    with tempfile.TemporaryFile() as info:
+        launch = layer.launch(program, packed_path=packed, limits=limits, info_fd=info.fileno())
+        spawned = _spawn(launch, info.fileno())
+        try:
+            worker = spawned.process.pid
+            if launch.reports_pid:
+                worker = await _reported_pid(info.fileno(), spawned.process)
+                spawned.worker_handle = os.pidfd_open(worker)
+            _limit(worker, limits)
+            return ProcessTransport(layer.name, launch, spawned)
+        except BaseException as error:
+            transport = ProcessTransport(layer.name, launch, spawned)
+            await transport.kill()
+            if isinstance(error, OSError):
+                raise SandboxUnavailableError(
+                    f"the {layer.name} layer did not start a worker ({transport.ending or error})"
+                ) from error
+            raise
 
 
 def _spawn(launch: Launch, info_fd: int) -> _Spawned:
@@ -196,7 +191,7 @@ def _spawn(launch: Launch, info_fd: int) -> _Spawned:
         for descriptor in ours:
             os.close(descriptor)
         if launch.folder is not None:
-            shutil.rmtree(launch.folder, ignore_errors=True)
+            launch.folder.close()
         raise SandboxUnavailableError(f"cannot start {launch.argv[0]}: {error}") from error
     finally:
         for descriptor in theirs:
@@ -204,20 +199,16 @@ def _spawn(launch: Launch, info_fd: int) -> _Spawned:
     return _Spawned(process, ours)
 
 
-async def _reported_pid(descriptor: int) -> int:
+async def _reported_pid(descriptor: int, process: subprocess.Popen[bytes]) -> int:
     """Return the worker's process id, which its launcher writes once it is known."""
-    told = b""
-    # To its end: a launcher that writes to a closed pipe would die of it.
-    while piece := await _piece(descriptor):
-        told += piece
-    if not told:
-        raise ChildProcessError("its launcher ended before the worker began")
-    return int(json.loads(told)["child-pid"])
-
-
-async def _piece(descriptor: int) -> bytes:
-    await _readable(descriptor, _INFO_SECONDS)
-    return os.read(descriptor, 4096)
+    deadline = time.monotonic() + _INFO_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(ValueError):  # Not written yet, or not to its end.
+            return int(json.loads(os.pread(descriptor, _INFO_BYTES, 0))["child-pid"])
+        if process.poll() is not None:
+            raise ChildProcessError("its launcher ended before the worker began")
+        await asyncio.sleep(_INFO_POLL_SECONDS)
+    raise ChildProcessError(f"its launcher did not begin within {_INFO_SECONDS:g} s")
 
 
 def _limit(pid: int, limits: WorkerLimits) -> None:

@@ -8,6 +8,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,39 @@ asyncio.run(main())
         assert host.stdout.readline() == b"ready\n"
         assert len(processes_with(token)) >= 4
         host.send_signal(signal.SIGKILL)
+    assert asyncio.run(until(lambda: processes_with(token) == []))
+
+
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_nothing_outlives_a_host_that_is_killed_while_it_starts_workers(layer: Layer) -> None:
+    token = secrets.token_hex(8)
+    code = f"""
+import asyncio
+from rlm_rag.sandbox.boot import boot_command
+from rlm_rag.sandbox.process import open_worker
+from tests.sandbox.support import ALL_LAYERS
+
+async def main():
+    layer, = [p.values[0] for p in ALL_LAYERS if p.values[0].name == {layer.name!r}]
+    print("ready", flush=True)
+    while True:
+        transport = await open_worker(
+            layer, None, program=lambda root, python: [*boot_command(root, python), {token!r}]
+        )
+        await transport.kill()
+
+asyncio.run(main())
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for delay_seconds in (0.03, 0.035, 0.04, 0.05):
+        with subprocess.Popen(
+            [sys.executable, "-B", "-c", code], env=environment, stdout=subprocess.PIPE
+        ) as host:
+            assert host.stdout is not None
+            assert host.stdout.readline() == b"ready\n"
+            time.sleep(delay_seconds)
+            host.send_signal(signal.SIGKILL)
+    # The hosts' own command lines hold the token too, and are gone.
     assert asyncio.run(until(lambda: processes_with(token) == []))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from rlm_rag.sandbox.boot import SOURCE_ROOT
@@ -15,6 +14,7 @@ from rlm_rag.sandbox.confine.view import (
     inside_environment,
     interpreter,
 )
+from rlm_rag.scratch import ScratchFolder
 
 _LAUNCHER = str(Path(__file__).with_name("launch.py"))
 
@@ -29,10 +29,13 @@ class Unconfined:
     ) -> Launch:
         """Return the command that starts `program` in a new scratch folder."""
         del limits, info_fd
-        folder = tempfile.mkdtemp(prefix="rlm-rag-scratch-")
+        folder = ScratchFolder()
+        scratch = folder.path / "worker"
+        scratch.mkdir(mode=0o700)
         command = program(str(SOURCE_ROOT), interpreter())
         if sys.platform == "linux":
             plain = [interpreter(), "-I", "-S", "-B", _LAUNCHER, "parent", str(os.getpid())]
-            command = [*plain, "plain", folder, "run", *command]
+            command = [*plain, "plain", str(scratch), "run", *command]
         corpus = None if packed_path is None else str(Path(packed_path).resolve())
-        return Launch(tuple(command), inside_environment(folder), corpus, folder, reports_pid=False)
+        environment = inside_environment(str(scratch))
+        return Launch(tuple(command), environment, corpus, folder, reports_pid=False)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from rlm_rag.sandbox.boot import SOURCE_ROOT, WORKER_ENVIRONMENT, WORKER_FILES
+from rlm_rag.scratch import ScratchFolder
 
 SOURCES_INSIDE = "/worker"
 CORPUS_INSIDE = "/corpus.packed"
@@ -68,14 +69,14 @@ class Launch:
     """How to start one worker: the command, and what its host must know of it.
 
     `corpus` is the packed file's path as the worker sees it; `folder` is a scratch folder on
-    the host, to be removed after the worker's end; `reports_pid` says that the launcher writes
+    the host, to be closed after the worker's end; `reports_pid` says that the launcher writes
     `{"child-pid": n}` to the descriptor it was given, the worker being another process.
     """
 
     argv: tuple[str, ...]
     environment: dict[str, str]
     corpus: str | None
-    folder: str | None = None
+    folder: ScratchFolder | None = None
     reports_pid: bool = True
 
 
