@@ -65,6 +65,8 @@ def _interrupted() -> int:
 
 
 def _leave_at_the_next_interrupt() -> None:
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return  # a shell's background job ignores interrupts, and goes on doing so
     # Workers end with this process, and the next run sweeps what is left in the temporary folder.
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
 

@@ -97,7 +97,7 @@ def clear(yes: bool, as_json: bool) -> int:
 def _event(record: Record) -> dict[str, Any]:
     event = record.event
     values = {item.name: getattr(event, item.name) for item in fields(event)}
-    return {"seq": record.seq, "time": record.time, "type": event.type} | values
+    return {"line": record.line, "time": record.time, "type": event.type} | values
 
 
 def _listed(run: RunFile, summary: Summary) -> dict[str, Any]:
