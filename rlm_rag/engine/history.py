@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlm_rag.models.base import Message
-from rlm_rag.sandbox.session import BlockResult
+from rlm_rag.sandbox.session import BlockError, BlockResult
 
 QUESTION_HEADING = "# Question"
 CORPUS_HEADING = "# Corpus"
@@ -66,7 +66,7 @@ def _shown(block: RanBlock, *, many: bool) -> str:
     if result.value is not None:
         parts.append("=> " + result.value)
     if result.error is not None:
-        parts.append(result.error.traceback or f"{result.error.type}: {result.error.message}")
+        parts.append(_error_text(result.error))
     if len(parts) == 1:
         parts.append("(the block ran and printed nothing)")
     if result.restarted:
@@ -76,3 +76,10 @@ def _shown(block: RanBlock, *, many: bool) -> str:
         names = ", ".join(result.overwritten)
         parts.append(f"You overwrote {names}; restored. Use other names for your variables.")
     return "\n".join(parts)
+
+
+def _error_text(error: BlockError) -> str:
+    """The traceback, and what the host knows better: that the time was up, the worker gone."""
+    said = f"{error.type}: {error.message}"
+    traceback = error.traceback.rstrip("\n")
+    return traceback if said in traceback else f"{traceback}\n{said}".lstrip("\n")
