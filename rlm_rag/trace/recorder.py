@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from rlm_rag.errors import TraceError
 from rlm_rag.trace.events import SCHEMA_VERSION, Answered, Event, ReplyReceived
+from rlm_rag.trace.syncing import BackgroundSync
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -23,10 +24,11 @@ FILE_MODE = 0o600
 class Recorder:
     """Appends events to a new file, one line of ASCII JSON each; safe to call from any thread.
 
-    An event is in the file when `record` returns; replies and the answer are on the disk. A
-    disk that is full, or fails, ends the recording and not the run: `failure` then says why,
-    and the file holds whole lines. With `path` None nothing is written. `listener` is called
-    with each event after it was written, also where recording has failed.
+    An event is in the file when `record` returns, so that it outlives a killed process; each
+    reply is on the disk soon after, the answer and all before it when `close` returns. A disk
+    that is full, or fails, ends the recording and not the run: `failure` then says why, and
+    the file holds whole lines. With `path` None nothing is written. `listener` is called with
+    each event after it was written, also where recording has failed.
 
     Raises:
         TraceError: the file exists already.
@@ -42,6 +44,7 @@ class Recorder:
         self._size = 0
         self._failure: str | None = None
         self._fd: int | None = None
+        self._sync: BackgroundSync | None = None
         if path is not None:
             self._open(path)
 
@@ -70,9 +73,7 @@ class Recorder:
     def close(self) -> None:
         """Close the file; idempotent. Later events are not written."""
         with self._lock:
-            if self._fd is not None:
-                os.close(self._fd)
-                self._fd = None
+            self._release()
 
     def __enter__(self) -> Self:
         return self
@@ -95,6 +96,7 @@ class Recorder:
             return
         try:
             self._fd = os.open(path, flags, FILE_MODE)
+            self._sync = BackgroundSync(self._fd)
         except FileExistsError as error:
             raise TraceError(
                 f"the trace {path} exists already", hint="choose another name for it"
@@ -110,12 +112,22 @@ class Recorder:
                 written += os.write(fd, line[written:])
             self._lines += 1
             self._size += written
-            if isinstance(event, ReplyReceived | Answered):
-                os.fsync(fd)
         except OSError as error:
             self._fail("ends early", error)
             self._cut_torn_line(fd)
-            os.close(fd)
+            self._release()
+            return
+        if self._sync is not None and isinstance(event, ReplyReceived | Answered):
+            self._sync.request()
+
+    def _release(self) -> None:
+        if self._sync is not None:
+            self._sync.finish()
+            if self._sync.failure is not None and self._failure is None:
+                self._fail("may not outlive a power cut", self._sync.failure)
+            self._sync = None
+        if self._fd is not None:
+            os.close(self._fd)
             self._fd = None
 
     def _cut_torn_line(self, fd: int) -> None:

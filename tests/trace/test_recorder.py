@@ -186,11 +186,44 @@ def test_what_was_recorded_outlives_a_killed_process(tmp_path):
     assert read_trace(path).events == (limit(),)
 
 
-def test_the_answer_and_replies_are_synced(tmp_path, monkeypatch):
+def test_the_answer_is_synced_when_the_recorder_is_closed(tmp_path, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fsync", synced.append)
     with Recorder(tmp_path / "run.jsonl") as recorder:
         recorder.record(limit())
-        assert synced == []
+        recorder.close()
+    assert synced == []
+    with Recorder(tmp_path / "run2.jsonl") as recorder:
         recorder.record(Answered(run="r", text="", stop_reason="answered"))
+        recorder.close()
         assert len(synced) == 1
+
+
+def test_a_slow_disk_does_not_hold_up_the_run(tmp_path, monkeypatch):
+    released = threading.Event()
+    synced = []
+
+    def slow(fd):
+        released.wait(10)
+        synced.append(fd)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    path = tmp_path / "run.jsonl"
+    with Recorder(path) as recorder:
+        for _ in range(50):
+            recorder.record(Answered(run="r", text="", stop_reason="answered"))
+        assert len(path.read_bytes().splitlines()) == 50
+        assert synced == []
+        released.set()
+    assert 1 <= len(synced) <= 2
+
+
+def test_a_sync_that_fails_is_told(tmp_path, monkeypatch):
+    def fail(fd):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with Recorder(tmp_path / "run.jsonl") as recorder:
+        recorder.record(Answered(run="r", text="", stop_reason="answered"))
+    assert "Input/output error" in recorder.failure
+    assert len(read_trace(tmp_path / "run.jsonl").records) == 1
