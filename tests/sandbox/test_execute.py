@@ -173,12 +173,20 @@ def test_names_like_the_workers_own_do_it_no_harm(worker: RawWorker) -> None:
     assert worker.run("len('abc')")["value"] == "3"
 
 
+def test_a_careless_escape_is_no_noise_but_a_forgotten_await_is_told(shared: RawWorker) -> None:
+    assert shared.run(r"import re; re.findall('\d', '1')")["stderr"] == ""
+    done = shared.run("async def f(): pass\nx = f()\ndel x")
+    assert "never awaited" in done["stderr"]
+
+
 @pytest.mark.parametrize(
     "code",
     [
         "import time\ntime.sleep(60)",
         "while True: pass",
         "import time\nwhile 1:\n    try: time.sleep(9)\n    except BaseException: pass  # again",
+        "import time\ntry: time.sleep(9)\nexcept BaseException: pass\ntime.sleep(9)",
+        "import time\ndef f():\n    try: time.sleep(9)\n    except: f()\nf()",
         "import asyncio\nawait asyncio.sleep(60)",
         "import threading\nthreading.Event().wait(60)",
         "while True: print('x' * 500)",
@@ -207,6 +215,13 @@ def test_a_signal_from_outside_reaches_code_that_holds_the_interpreter(worker: R
     assert worker.finish(timeout_seconds=5)["error"]["type"] == "Interrupted"
     worker.process.send_signal(signal.SIGINT)
     assert worker.run("kept")["value"] == "1"
+
+
+def test_an_interrupt_right_behind_its_block_is_not_lost(worker: RawWorker) -> None:
+    for _ in range(5):
+        worker.start("import time\ntime.sleep(60)")
+        worker.interrupt()
+        assert worker.finish(timeout_seconds=5)["error"]["type"] == "Interrupted"
 
 
 def test_an_interrupt_between_blocks_is_dropped(worker: RawWorker) -> None:

@@ -11,6 +11,7 @@ import pytest
 from rlm_rag.packed import PackedWriter
 from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.boot import worker_hash
+from rlm_rag.sandbox.inside.worker import WORKER_FAILED
 from tests.sandbox.raw_worker import RawWorker, Refused
 
 Start = Callable[..., RawWorker]
@@ -80,6 +81,11 @@ def test_shutdown_and_nonsense_end_the_worker(start: Start) -> None:
     worker.process.stdin.write(b"nonsense\n")
     worker.process.stdin.flush()
     assert worker.process.wait(5) == 3
+
+
+def test_a_corpus_that_cannot_be_opened_ends_the_worker(start: Start, tmp_path: Path) -> None:
+    worker = start(corpus=tmp_path / "nowhere")
+    assert worker.process.wait(5) == WORKER_FAILED
 
 
 def test_context_is_the_corpus(start: Start, corpus: Path) -> None:

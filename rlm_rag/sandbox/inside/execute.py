@@ -30,6 +30,11 @@ def prepare() -> None:
     import _ast  # noqa: F401
     import linecache  # noqa: F401
     import traceback  # noqa: F401
+    import warnings
+
+    # Of "\d" in a plain string, or of fork among threads: noise in a model's next turn.
+    warnings.simplefilter("ignore", SyntaxWarning)
+    warnings.simplefilter("ignore", DeprecationWarning)
 
 
 class Executor:

@@ -47,11 +47,14 @@ class Interrupts:
         self.delivered = 0
         signal(SIGINT, self._on_signal)
 
-    def begin(self, block: int) -> None:
-        """Accept interrupts for `block`; model code may have changed the handler before."""
+    def announce(self, block: int) -> None:
+        """Accept interrupts for `block`, which is about to run; called in the reader thread."""
+        self._running = block
+
+    def begin(self) -> None:
+        """Start afresh for the announced block; model code may have changed the handler."""
         signal(SIGINT, self._on_signal)
         self.delivered = 0
-        self._running = block
 
     def end(self) -> None:
         """Drop the interrupts that come from now on."""
@@ -93,7 +96,10 @@ def _frames_of_block(frame: FrameType | None) -> list[FrameType]:
     return found if frame is not None else []
 
 
-def _raise_at_line(_frame: FrameType, event: str, _argument: Any) -> Any:
+def _raise_at_line(frame: FrameType, event: str, _argument: Any) -> Any:
+    if not _frames_of_block(frame):
+        sys.settrace(None)
+        return None
     if event == "line":
         raise KeyboardInterrupt
     return _raise_at_line

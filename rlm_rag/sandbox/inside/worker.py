@@ -26,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+WORKER_FAILED = 4
 MAX_OUTPUT_CHARS = 1_000_000
 _RECURSION_LIMIT = 1000
 _SWITCH_SECONDS = 0.005
@@ -34,6 +35,7 @@ _SWITCH_SECONDS = 0.005
 def main() -> None:
     """Speak frames on descriptors 0 and 1 until the host closes them; never returns."""
     channel = Channel(private_copy(0), private_copy(1))
+    diagnostics = private_copy(2)
     silence_stdin()
     worker = Worker(channel, Capture())
     channel.send(
@@ -46,7 +48,13 @@ def main() -> None:
         }
     )
     channel.start(worker.take)
-    worker.serve()
+    try:
+        worker.serve()
+    except BaseException:
+        import traceback
+
+        os.write(diagnostics, traceback.format_exc().encode("ascii", "backslashreplace"))
+        os._exit(WORKER_FAILED)
 
 
 def source_hash() -> str:
@@ -93,6 +101,8 @@ class Worker:
         elif message["t"] == "shutdown":
             os._exit(0)
         else:
+            if message["t"] == "exec":
+                self._interrupts.announce(message["block"])
             self._messages.put(message)
 
     def serve(self) -> None:
@@ -137,7 +147,7 @@ class Worker:
         limit_chars = min(max(message["output_chars"], 1), MAX_OUTPUT_CHARS)
         self._capture.begin(limit_chars)
         started = time.perf_counter()
-        self._interrupts.begin(block)
+        self._interrupts.begin()
         value, raised = self._executor.run(block, message["code"], limit_chars)
         seconds = time.perf_counter() - started
         _undo_process_settings()
