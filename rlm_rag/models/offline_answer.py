@@ -18,6 +18,7 @@ UNFINISHED = (
 _OUTLINE_ENTRY = re.compile(r"\s*(\d+): ?(.*)")
 # What would read as a quotation, a place or a sentence's end in the line that cites.
 _MARKS = re.compile(r"[^\w\s()\[\],*=/<>-]")
+# No citation can spell a path of these.
 _NOT_CITABLE = re.compile(r"[`\r\n]")
 
 
@@ -59,7 +60,11 @@ def _shown(number: int, excerpt: Excerpt, clues: Clues, outline: str) -> str:
     words = dict.fromkeys(
         word for stem, word in clues.terms.items() if stem in excerpt.terms and word.isalnum()
     )
-    heading = f"{number}. " + _code(f"{excerpt.path}:{lines}")
+    if _NOT_CITABLE.search(excerpt.path):
+        place = f"{excerpt.path!a}, lines {lines}"
+    else:
+        place = f"`{excerpt.path}:{lines}`"
+    heading = f"{number}. {place}"
     under = _entry_above(excerpt.line, outline)
     if under:
         heading += f", under {under}"
@@ -88,4 +93,4 @@ def _nothing_found(clues: Clues, looked_at: Sequence[str]) -> str:
 
 
 def _code(text: str) -> str:
-    return text if _NOT_CITABLE.search(text) else f"`{text}`"
+    return ascii(text) if _NOT_CITABLE.search(text) else f"`{text}`"

@@ -23,7 +23,7 @@ MENTIONS_NAME = 0.3
 IS_NAMED = 2.0
 COUNTED_WINDOWS = 3
 # Tests repeat the words of what they test, and seldom are what a question is after.
-TEST_SHARE = 0.7
+TEST_SHARE = 0.6
 TEST_PATH = re.compile(
     r"(?:^|/)(?:tests?|testing|specs?|__tests__)/|(?:^|/)(?:test_[^/]*|conftest\.py)$"
     r"|[._](?:test|spec)\.\w+$",

@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -282,6 +283,15 @@ def test_an_excerpt_is_told_by_what_it_stands_under() -> None:
     text = answer_text(clues, [excerpt], [], looked=True, outlines={"a.py": outline})
     heading = "1. `a.py:12-13`, under def wait(self, n int = 3) -> None, on retry, delay:"
     assert heading in text.splitlines()
+
+
+@pytest.mark.parametrize("path", ["a`b.py", "new\nline.py"])
+def test_a_path_that_no_citation_can_spell_is_named_and_not_cited(path: str) -> None:
+    excerpt = Excerpt(path, 1, 1, "the retry delay doubles", frozenset({"retry"}))
+    text = answer_text(find_clues("retry"), [excerpt], [path, path], looked=True)
+    with load_corpus([{"path": path, "content": excerpt.text}]) as corpus:
+        assert check_citations(text, corpus) == ()
+    assert f"1. {path!a}, lines 1, on retry:" in text
 
 
 def test_finding_nothing_is_said_with_what_was_looked_for() -> None:
