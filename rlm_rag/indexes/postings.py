@@ -108,9 +108,12 @@ class WindowPostings:
         windows = array("I", sorted(merged))
         return Postings(windows, array("I", map(merged.__getitem__, windows)))
 
-    def knows(self, term: bytes) -> bool:
-        """Say whether any window holds the term."""
-        return term in self._words or term in self._variants
+    def windows_of_word(self, word: bytes) -> list[int]:
+        """Return the windows that hold a raw word, spelled just so."""
+        entry = self._words.get(word, 0)
+        if isinstance(entry, int):
+            return [entry >> 8] if entry else []
+        return [posting >> 8 for posting in entry]
 
     def place(self, window: int) -> tuple[int, int]:
         """Return a window's document, and its number within that document."""

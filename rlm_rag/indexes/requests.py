@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from rlm_rag.errors import RetrievalError
+
 MAX_GREP_HITS = 200
 MAX_CONTEXT_LINES = 10
 MAX_LINE_CHARS = 400
 MAX_SNIPPET_CHARS = 400
 MAX_K = 1000
+MAX_TIMEOUT_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,20 @@ class TextResult:
 
 
 Result = SearchResult | GrepResult | SymbolsResult | TextResult
+
+
+def checked_timeout(seconds: object) -> float:
+    """Return a grep's time limit if it can be one.
+
+    Raises:
+        RetrievalError: it is no number above 0 and up to `MAX_TIMEOUT_SECONDS`.
+    """
+    if isinstance(seconds, (int, float)) and 0 < seconds <= MAX_TIMEOUT_SECONDS:
+        return float(seconds)
+    raise RetrievalError(
+        f"timeout_seconds must be a number above 0 and up to {MAX_TIMEOUT_SECONDS:g}, "
+        f"not {seconds!r}"
+    )
 
 
 class Retriever(Protocol):

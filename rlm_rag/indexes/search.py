@@ -28,6 +28,11 @@ class Searcher:
         self._weights = weights
         self._ranker = Ranker(index.postings, weights)
 
+    @property
+    def index(self) -> SearchIndex:
+        """The index that is searched."""
+        return self._index
+
     def search(
         self, query: str, *, k: int, allowed: Callable[[str], bool] | None = None
     ) -> tuple[Hit, ...]:

@@ -28,7 +28,9 @@ def snippet(lines: Sequence[str], first: int, terms: Mapping[bytes, float]) -> s
         room = left - len(f"{first + at}: ") - 1
         if room < _MIN_LINE_CHARS and chosen:
             break
-        text = _cut(lines[at].strip(), found[at], min(room, _LINE_CHARS))
+        text = _cut(lines[at].strip(), found[at], _LINE_CHARS)
+        if len(text) > room and chosen:
+            continue
         chosen[at] = f"{first + at}: {text}"
         left -= len(chosen[at]) + 1
     return "\n".join(chosen[at] for at in sorted(chosen))

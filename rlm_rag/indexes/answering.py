@@ -1,0 +1,184 @@
+"""Answers every retrieval request about one packed corpus, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, assert_never
+
+from rlm_rag.errors import RetrievalError, UsageError
+from rlm_rag.globs import compile_glob
+from rlm_rag.indexes.build import build_index
+from rlm_rag.indexes.grep import grep
+from rlm_rag.indexes.outline import outline
+from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.read import read
+from rlm_rag.indexes.repo_map import repo_map
+from rlm_rag.indexes.requests import (
+    MAX_CONTEXT_LINES,
+    MAX_GREP_HITS,
+    MAX_K,
+    GrepRequest,
+    GrepResult,
+    OutlineRequest,
+    ReadRequest,
+    RepoMapRequest,
+    Request,
+    Result,
+    SearchRequest,
+    SearchResult,
+    SymbolsRequest,
+    SymbolsResult,
+    TextResult,
+    checked_timeout,
+)
+from rlm_rag.indexes.search import Searcher
+from rlm_rag.indexes.symbols import symbols
+from rlm_rag.packed import PackedCorpus
+
+MAX_QUERY_CHARS = 200_000
+
+_FOCUS_HITS = 40
+
+
+class Answerer:
+    """The retrieval primitives over one corpus; the search index is built when first needed.
+
+    Not safe for threads: one request at a time.
+    """
+
+    def __init__(self, corpus: PackedCorpus, *, weights: Weights | None = None) -> None:
+        self._corpus = corpus
+        self._weights = weights or Weights()
+        self._searcher: Searcher | None = None
+
+    @classmethod
+    def open(cls, packed_path: str | Path) -> Answerer:
+        """Open a packed corpus.
+
+        Raises:
+            PackedCorpusError: the file is none, or is damaged.
+        """
+        return cls(PackedCorpus.open(packed_path))
+
+    def answer(self, request: Request) -> Result:
+        """Answer one request.
+
+        Raises:
+            RetrievalError: an argument cannot be used; what is wrong with a pattern, a path
+                or a line range is said in the result's `error` instead.
+        """
+        if isinstance(request, SearchRequest):
+            return self._search(request)
+        if isinstance(request, GrepRequest):
+            return self._grep(request)
+        if isinstance(request, SymbolsRequest):
+            return self._symbols(request)
+        try:
+            return self._text(request)
+        except RetrievalError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            return TextResult("", error=error.message + hint)
+
+    def close(self) -> None:
+        """Unmap the corpus."""
+        self._corpus.close()
+
+    def _search(self, request: SearchRequest) -> SearchResult:
+        _check_text("query", request.query, limit=MAX_QUERY_CHARS)
+        k, note = _capped("k", request.k, MAX_K)
+        allowed, unmatched = self._allowed(request.path_glob)
+        hits = self._search_index().search(request.query, k=k, allowed=allowed)
+        return SearchResult(hits, _joined(note, unmatched))
+
+    def _grep(self, request: GrepRequest) -> GrepResult:
+        _check_text("pattern", request.pattern, blank=True)
+        checked_timeout(request.timeout_seconds)
+        k, note = _capped("k", request.k, MAX_GREP_HITS)
+        before, before_note = _capped("before", request.before, MAX_CONTEXT_LINES, least=0)
+        after, after_note = _capped("after", request.after, MAX_CONTEXT_LINES, least=0)
+        allowed, unmatched = self._allowed(request.path_glob)
+        result = grep(self._corpus, replace(request, k=k, before=before, after=after), allowed)
+        return replace(result, note=_joined(note, before_note, after_note, unmatched))
+
+    def _symbols(self, request: SymbolsRequest) -> SymbolsResult:
+        _check_text("name", request.name)
+        allowed, unmatched = self._allowed(request.path_glob)
+        result = symbols(self._corpus, request, allowed)
+        return replace(result, note=unmatched or result.note)
+
+    def _text(self, request: OutlineRequest | ReadRequest | RepoMapRequest) -> TextResult:
+        match request:
+            case OutlineRequest():
+                _check_text("path", request.path)
+                if request.budget_chars is not None:
+                    _check_whole("budget_chars", request.budget_chars, 1)
+                return outline(self._corpus, request)
+            case ReadRequest():
+                _check_text("path", request.path)
+                _check_whole("start", request.start, None)
+                if request.end is not None:
+                    _check_whole("end", request.end, None)
+                return read(self._corpus, request)
+            case RepoMapRequest():
+                _check_whole("budget_chars", request.budget_chars, 1)
+                searcher = self._search_index()
+                return repo_map(self._corpus, searcher.index, request, self._focused(request.focus))
+            case _:
+                assert_never(request)
+
+    def _focused(self, focus: str | None) -> list[str] | None:
+        if focus is None or not focus.strip():
+            return None
+        searcher = self._search_index()
+        hits = searcher.search(focus, k=_FOCUS_HITS)
+        named = [path for path in searcher.index.paths if focus.strip() in path]
+        return [*named, *(hit.path for hit in hits)]
+
+    def _search_index(self) -> Searcher:
+        if self._searcher is None:
+            index = build_index(self._corpus, weights=self._weights)
+            self._searcher = Searcher(self._corpus, index, weights=self._weights)
+        return self._searcher
+
+    def _allowed(self, glob: object) -> tuple[Callable[[str], bool] | None, str | None]:
+        """Return the test of a glob, and what is to be said if no path passes it."""
+        if glob is None:
+            return None, None
+        if not isinstance(glob, str):
+            raise RetrievalError(f"path_glob must be a string, not {type(glob).__name__}")
+        try:
+            allowed = compile_glob(glob)
+        except UsageError as error:
+            raise RetrievalError(error.message, hint=error.hint) from error
+        if any(map(allowed, self._corpus.paths())):
+            return allowed, None
+        return allowed, f"no path of the corpus matches path_glob={glob!r}"
+
+
+def _check_text(name: str, value: Any, *, blank: bool = False, limit: int | None = None) -> None:
+    if not isinstance(value, str):
+        raise RetrievalError(f"{name} must be a string, not {type(value).__name__}")
+    if not value or not (blank or value.strip()):
+        raise RetrievalError(f"{name} is empty: say what to look for")
+    if limit is not None and len(value) > limit:
+        raise RetrievalError(f"{name} has {len(value):,} characters, of at most {limit:,}")
+
+
+def _check_whole(name: str, value: Any, least: int | None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise RetrievalError(f"{name} must be a whole number, not {value!r}")
+    if least is not None and value < least:
+        raise RetrievalError(f"{name}={value}: must be {least} or more")
+
+
+def _capped(name: str, value: Any, most: int, *, least: int = 1) -> tuple[int, str | None]:
+    _check_whole(name, value, least)
+    if value <= most:
+        return value, None
+    return most, f"{name}={value} was taken as {most}, the most there is"
+
+
+def _joined(*notes: str | None) -> str | None:
+    return "; ".join(note for note in notes if note) or None

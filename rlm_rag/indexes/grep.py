@@ -1,0 +1,151 @@
+"""Lines that match a regular expression, over the whole corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.patterns import LinePattern, compile_pattern
+from rlm_rag.indexes.requests import MAX_LINE_CHARS, GrepHit, GrepRequest, GrepResult
+from rlm_rag.indexes.time_limit import TimeLimitReached, time_limit
+from rlm_rag.packed import PackedCorpus
+
+_KEPT_BEFORE_CHARS = 100
+
+
+@dataclass(slots=True)
+class _Found:
+    hits: list[GrepHit] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def grep(
+    corpus: PackedCorpus, request: GrepRequest, allowed: Callable[[str], bool] | None
+) -> GrepResult:
+    """Search every allowed document, in the corpus's order; counts are always complete.
+
+    A bad pattern or the time limit is said in the result's `error`.
+    """
+    found = _Found()
+    error = None
+    try:
+        with time_limit(request.timeout_seconds):
+            pattern = compile_pattern(request.pattern, ignore_case=request.ignore_case)
+            _search_corpus(corpus, pattern, request, allowed, found)
+    except RetrievalError as problem:
+        error = f"{problem.message} ({problem.hint})"
+    except TimeLimitReached:
+        error = (
+            f"the pattern took longer than {request.timeout_seconds:g} s, and counts are "
+            "partial: make it simpler (no nested repeats such as (a+)+) or narrow path_glob"
+        )
+    total = sum(found.counts.values())
+    truncated = error is not None or total > len(found.hits)
+    return GrepResult(tuple(found.hits), found.counts, total, truncated, error)
+
+
+def _search_corpus(
+    corpus: PackedCorpus,
+    pattern: LinePattern,
+    request: GrepRequest,
+    allowed: Callable[[str], bool] | None,
+    found: _Found,
+) -> None:
+    needed = pattern.literal.encode("utf-8", "surrogatepass")
+    for number in range(len(corpus)):
+        path = corpus.path(number)
+        if allowed is not None and not allowed(path):
+            continue
+        data = bytes(corpus.content_bytes(number))
+        if needed and needed not in data:
+            continue
+        text = _with_line_feeds(data.decode("utf-8", "surrogatepass"))
+        _search_document(path, text, pattern, request, found)
+
+
+def _search_document(
+    path: str, text: str, pattern: LinePattern, request: GrepRequest, found: _Found
+) -> None:
+    line, counted_to = 1, 0
+    for match, start, end in _matching_lines(text, pattern):
+        found.counts[path] = found.counts.get(path, 0) + 1
+        if len(found.hits) >= request.k:
+            continue
+        line += text.count("\n", counted_to, start)
+        counted_to = start
+        found.hits.append(
+            GrepHit(
+                path,
+                line,
+                _around(text[start:end], match[0] - start, match[1] - start),
+                _before(text, start, line, request.before),
+                _after(text, end, line, request.after),
+            )
+        )
+
+
+def _with_line_feeds(text: str) -> str:
+    """End every line with a line feed, and nothing else with one."""
+    if "\r" not in text:
+        return text
+    return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
+
+
+def _matching_lines(text: str, pattern: LinePattern) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """Yield each matching line: the first match's span, the line's start and its end."""
+    size = len(text)
+    at = 0
+    while at < size:
+        if pattern.literal:
+            place = text.find(pattern.literal, at)
+        elif pattern.spans_no_line:
+            match = pattern.whole.search(text, at)
+            place = match.start() if match else -1
+        else:
+            place = at
+        if place < 0 or place >= size + (text[-1] != "\n"):
+            return
+        start = text.rfind("\n", 0, place) + 1
+        end = text.find("\n", place)
+        end = size if end < 0 else end
+        # Searched in a copy of the line, so that look-arounds and \Z see nothing beyond it.
+        match = pattern.by_line.search(text[start:end])
+        if match:
+            yield (start + match.start(), start + match.end()), start, end
+        at = end + 1
+
+
+def _around(line: str, first: int, last: int) -> str:
+    """Return at most 400 characters of a line, with the match in them; `…` where it was cut."""
+    if len(line) <= MAX_LINE_CHARS:
+        return line
+    start = max(0, min(first - _KEPT_BEFORE_CHARS, len(line) - MAX_LINE_CHARS))
+    if last <= MAX_LINE_CHARS - 1:
+        start = 0
+    head = "…" if start else ""
+    room = MAX_LINE_CHARS - len(head)
+    if start + len(head) + room >= len(line):
+        return head + line[len(line) - room :]
+    return head + line[start + len(head) : start + len(head) + room - 1] + "…"
+
+
+def _before(text: str, start: int, line: int, wanted: int) -> tuple[tuple[int, str], ...]:
+    lines: list[tuple[int, str]] = []
+    while start > 0 and len(lines) < wanted:
+        end = start - 1
+        start = text.rfind("\n", 0, end) + 1
+        line -= 1
+        lines.append((line, _around(text[start:end], 0, 0)))
+    return tuple(reversed(lines))
+
+
+def _after(text: str, end: int, line: int, wanted: int) -> tuple[tuple[int, str], ...]:
+    lines: list[tuple[int, str]] = []
+    while end + 1 < len(text) and len(lines) < wanted:
+        start = end + 1
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        line += 1
+        lines.append((line, _around(text[start:end], 0, 0)))
+    return tuple(lines)

@@ -1,0 +1,82 @@
+"""Finding the document that is meant by a path, as people and models write paths."""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+from collections.abc import Sequence
+
+from rlm_rag.errors import RetrievalError, UsageError
+from rlm_rag.globs import compile_glob
+from rlm_rag.packed import PackedCorpus
+
+_SHOWN = 20
+_CLOSE = 5
+
+
+def resolve(corpus: PackedCorpus, path: str) -> int:
+    """Return the number of the one document that `path` means: exact, then suffix, then glob.
+
+    Raises:
+        RetrievalError: no document, or several; the message names the candidates.
+    """
+    found = candidates(corpus, path)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise RetrievalError(
+            f"{path!r} is ambiguous, {len(found)} documents match: {_listed(corpus, found)}",
+            hint="give one of these paths in full",
+        )
+    close = _close_paths(corpus, path)
+    said = f"; close to it: {', '.join(close)}" if close else ""
+    raise RetrievalError(
+        f"no document has the path {path!r}{said}",
+        hint="paths are as search results show them, relative to the source, with /",
+    )
+
+
+def candidates(corpus: PackedCorpus, path: str) -> list[int]:
+    """Return the documents that `path` may mean, by the first way that finds any."""
+    exact = corpus.index_of(path)
+    if exact is not None:
+        return [exact]
+    plain = posixpath.normpath(path.replace("\\", "/")).lstrip("/") if path.strip() else ""
+    while plain.startswith("../"):
+        plain = plain[3:]
+    if not plain or plain == ".":
+        return []
+    exact = corpus.index_of(plain)
+    if exact is not None:
+        return [exact]
+    ending = "/" + plain
+    numbered = list(enumerate(corpus.paths()))
+    found = [number for number, known in numbered if known.endswith(ending)]
+    if not found:
+        try:
+            matches = compile_glob(path)
+        except UsageError:
+            return []
+        found = [number for number, known in numbered if matches(known)]
+    return found
+
+
+def parts(corpus: PackedCorpus, path: str) -> list[int]:
+    """Return the documents that are parts of `path` (`a.pdf#page=3` of `a.pdf`), in order."""
+    beginning = path + "#"
+    return [number for number, known in enumerate(corpus.paths()) if known.startswith(beginning)]
+
+
+def _listed(corpus: PackedCorpus, numbers: Sequence[int]) -> str:
+    shown = ", ".join(corpus.path(number) for number in numbers[:_SHOWN])
+    more = len(numbers) - _SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _close_paths(corpus: PackedCorpus, path: str) -> list[str]:
+    wanted = path.rpartition("/")[2].lower()
+    by_name: dict[str, list[str]] = {}
+    for known in corpus.paths():
+        by_name.setdefault(known.rpartition("/")[2].lower(), []).append(known)
+    names = difflib.get_close_matches(wanted, by_name, n=_CLOSE, cutoff=0.6)
+    return [known for name in names for known in by_name[name]][:_CLOSE]

@@ -1,0 +1,142 @@
+"""What can be known of a regular expression before it runs: a literal it needs, and whether
+a search of the whole text finds the same lines as a search line by line.
+
+Read from the parse tree of `re`, which has no public face; where it cannot be read, the
+answers are the ones that are always right.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rlm_rag.errors import RetrievalError
+
+MAX_PATTERN_CHARS = 10_000
+
+# Flags under which a literal may match other characters, or a dot a line feed.
+_FOLDING = re.IGNORECASE | re.LOCALE
+_HINT = "escape ( [ { * + ? . ^ $ | with a backslash to search for the characters themselves"
+
+
+@dataclass(frozen=True, slots=True)
+class LinePattern:
+    """A compiled pattern, searched for within lines.
+
+    `literal` occurs in every match ("" where none is known). With `spans_no_line`, `whole`
+    (the pattern with `^` and `$` at each line) finds in a text exactly the lines that
+    `by_line` finds one by one.
+    """
+
+    by_line: re.Pattern[str]
+    whole: re.Pattern[str]
+    literal: str
+    spans_no_line: bool
+
+
+def compile_pattern(pattern: str, *, ignore_case: bool) -> LinePattern:
+    """Compile a pattern for lines.
+
+    Raises:
+        RetrievalError: it is no regular expression; the message says where.
+    """
+    if len(pattern) > MAX_PATTERN_CHARS:
+        raise RetrievalError(
+            f"the pattern has {len(pattern):,} characters, of at most {MAX_PATTERN_CHARS:,}",
+            hint="search for a distinctive part of it",
+        )
+    flags = re.IGNORECASE if ignore_case else re.NOFLAG
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            by_line = re.compile(pattern, flags)
+            whole = re.compile(pattern, flags | re.MULTILINE)
+            tree = _parse(pattern, flags)
+    except re.error as error:
+        place = "" if error.pos is None else f" at position {error.pos}"
+        raise RetrievalError(
+            f"bad regular expression {_shown(pattern)}: {error.msg}{place}", hint=_HINT
+        ) from error
+    except (RecursionError, OverflowError, MemoryError) as error:
+        raise RetrievalError(
+            f"the regular expression {_shown(pattern)} is too large", hint=_HINT
+        ) from error
+    if tree is None:
+        return LinePattern(by_line, whole, "", False)
+    literal = "" if by_line.flags & _FOLDING else _literal(tree)
+    safe = not by_line.flags & re.DOTALL and _spans_no_line(tree)
+    return LinePattern(by_line, whole, literal, safe)
+
+
+def _shown(pattern: str) -> str:
+    return repr(pattern if len(pattern) <= 80 else pattern[:79] + "…")
+
+
+def _parse(pattern: str, flags: int) -> Iterable[tuple[Any, Any]] | None:
+    try:
+        parser = importlib.import_module("re._parser")
+    except ImportError:
+        return None
+    parsed: Iterable[tuple[Any, Any]] = parser.parse(pattern, flags)
+    return parsed
+
+
+def _literal(tree: Iterable[tuple[Any, Any]]) -> str:
+    """Return the longest run of characters that every match holds."""
+    best = run = ""
+    for operation, argument in tree:
+        name = str(operation)
+        if name == "LITERAL":
+            run += chr(argument)
+            continue
+        best, run = max(best, run, key=len), ""
+        if name == "SUBPATTERN" and not argument[1] and not argument[2]:
+            best = max(best, _literal(argument[3]), key=len)
+        elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and argument[0] > 0:
+            best = max(best, _literal(argument[2]), key=len)
+        elif name == "ATOMIC_GROUP":
+            best = max(best, _literal(argument), key=len)
+    return max(best, run, key=len)
+
+
+def _spans_no_line(tree: Iterable[tuple[Any, Any]]) -> bool:
+    return all(_step_stays(str(operation), argument) for operation, argument in tree)
+
+
+def _step_stays(name: str, argument: Any) -> bool:
+    """Say that a step neither takes nor sees a line's end, but as the end of the text."""
+    if name == "LITERAL":
+        return argument not in (10, 13)
+    if name in ("ANY", "GROUPREF"):
+        return True
+    if name == "AT":
+        return str(argument) in ("AT_BEGINNING", "AT_END", "AT_BOUNDARY", "AT_NON_BOUNDARY")
+    if name == "IN":
+        return all(_member_stays(str(kind), value) for kind, value in argument)
+    if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+        return _spans_no_line(argument[2])
+    if name == "SUBPATTERN":
+        return not argument[1] & re.DOTALL and _spans_no_line(argument[3])
+    if name == "ATOMIC_GROUP":
+        return _spans_no_line(argument)
+    if name == "BRANCH":
+        return all(_spans_no_line(branch) for branch in argument[1])
+    if name in ("ASSERT", "ASSERT_NOT"):
+        return _spans_no_line(argument[1])
+    return False
+
+
+def _member_stays(kind: str, value: Any) -> bool:
+    if kind == "LITERAL":
+        return value not in (10, 13)
+    if kind == "RANGE":
+        return not any(value[0] <= end <= value[1] for end in (10, 13))
+    return kind == "CATEGORY" and str(value) in (
+        "CATEGORY_DIGIT",
+        "CATEGORY_WORD",
+        "CATEGORY_NOT_SPACE",
+    )

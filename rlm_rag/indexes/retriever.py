@@ -1,0 +1,229 @@
+"""The face of the indexes: retrieval in a process of its own, for any number of callers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import sys
+from pathlib import Path
+
+import rlm_rag
+from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.requests import (
+    GrepRequest,
+    OutlineRequest,
+    ReadRequest,
+    Request,
+    Result,
+    checked_timeout,
+)
+from rlm_rag.indexes.wire import decode_result, encode_request, to_json
+
+__all__ = ["ProcessRetriever", "to_json"]
+
+# The process stops a pattern itself; beyond this it does not answer, and is ended.
+_GREP_GRACE_SECONDS = 5.0
+_LOOKUP_SECONDS = 60.0
+# The first search builds the index: about 8 MB of text a second.
+_BUILD_SECONDS = 3600.0
+_END_SECONDS = 2.0
+_MAX_REPLY_BYTES = 1 << 30
+_MAX_SHOWN_CHARS = 300
+
+# The path of modules is passed on as it is here; isolated, so that neither the working
+# directory nor the environment can put another module in its place.
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+    "from rlm_rag.indexes.server import main; main(sys.argv[1])"
+)
+
+
+class ProcessRetriever:
+    """Answers requests about one packed corpus, first come first served, in a child process.
+
+    The process starts with the first request and is started again for the next one if it
+    died or had to be ended; only the request it was busy with fails. Callers may be
+    cancelled at any moment. All calls must come from one event loop, `aclose` the last.
+    """
+
+    def __init__(self, packed_path: str | Path) -> None:
+        self._packed_path = Path(packed_path)
+        self._numbers = itertools.count(1)
+        self._turn: asyncio.Lock | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._tasks: set[asyncio.Task[Result]] = set()
+        self._closed = False
+
+    @property
+    def pid(self) -> int | None:
+        """The process's id, or None while there is none."""
+        return self._process.pid if self._process is not None else None
+
+    async def retrieve(self, request: Request) -> Result:
+        """Answer one request.
+
+        Raises:
+            RetrievalError: an argument cannot be used, the process died while it worked on
+                this request, it took too long, or the retriever is closed.
+        """
+        if self._closed:
+            raise _closed()
+        seconds = _seconds(request)
+        line = encode_request(number := next(self._numbers), request)
+        if self._turn is None:
+            self._turn = asyncio.Lock()
+        # A task of its own: a cancelled caller must not leave a reply unread.
+        task = asyncio.create_task(self._serve(self._turn, number, line, seconds))
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if self._closed and task.cancelled():
+                raise _closed() from None
+            raise
+
+    async def aclose(self) -> None:
+        """End the process; requests under way fail. Idempotent."""
+        self._closed = True
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._end()
+        self._turn = None
+
+    def _forget(self, task: asyncio.Task[Result]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # Marks it as seen where the caller is gone.
+            task.exception()
+
+    async def _serve(self, turn: asyncio.Lock, number: int, line: bytes, seconds: float) -> Result:
+        async with turn:
+            try:
+                async with asyncio.timeout(seconds):
+                    reply = await self._asked(number, line)
+            except TimeoutError:
+                await self._end()
+                raise RetrievalError(
+                    f"the index process did not answer within {seconds:g} s and was ended",
+                    hint="make the request simpler; the next one starts a new process",
+                ) from None
+            except asyncio.CancelledError:
+                await self._end()
+                raise
+        if isinstance(reply, RetrievalError):
+            raise reply
+        return reply
+
+    async def _asked(self, number: int, line: bytes) -> Result | RetrievalError:
+        """Send a request; once more to a new process, where it met one that had died idle."""
+        used = self._process
+        reply = await self._exchange(await self._started(), number, line)
+        if reply is None and self._process is used:
+            await self._ended()
+            reply = await self._exchange(await self._started(), number, line)
+        if reply is not None:
+            return reply
+        how = await self._ended()
+        return RetrievalError(
+            f"the index process ended while it worked on this request{how}",
+            hint="the next request starts a new one",
+        )
+
+    async def _exchange(
+        self, process: asyncio.subprocess.Process, number: int, line: bytes
+    ) -> Result | RetrievalError | None:
+        """Return the reply to a request, or None where the process ended before it."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(line)
+            await process.stdin.drain()
+        except ConnectionError:
+            return None
+        while (reply := await process.stdout.readline()).endswith(b"\n"):
+            answered, result = decode_result(reply)
+            if answered == number:
+                return result
+        return None
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self._process is not None and self._process.returncode is None:
+            return self._process
+        await self._end()
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",
+                "-c",
+                _START,
+                json.dumps(_module_path()),
+                str(self._packed_path.absolute()),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=_environment(),
+                limit=_MAX_REPLY_BYTES,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise RetrievalError(f"the index process could not be started: {error}") from error
+        return self._process
+
+    async def _ended(self) -> str:
+        """Clear away a process that closed its output; say how it ended, and its last words."""
+        process = self._process
+        if process is None or process.stderr is None:
+            return ""
+        said = b""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_END_SECONDS):
+                said = await process.stderr.read()
+                # Waited for rather than killed: to signal a process that is being reaped
+                # would take its exit status from the event loop.
+                await process.wait()
+        status = process.returncode
+        await self._end()
+        lines = said.decode("utf-8", "replace").strip().splitlines()
+        last = f": {lines[-1][:_MAX_SHOWN_CHARS]}" if lines else ""
+        return f" (exit status {status}){last}"
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        # Reads what is left and waits, so that no pipe outlives the process.
+        await process.communicate()
+
+
+def _closed() -> RetrievalError:
+    return RetrievalError("the corpus is closed", hint="load it again")
+
+
+def _seconds(request: Request) -> float:
+    """Return how long the process may take over a request."""
+    if isinstance(request, GrepRequest):
+        return checked_timeout(request.timeout_seconds) + _GREP_GRACE_SECONDS
+    if isinstance(request, (OutlineRequest, ReadRequest)):
+        return _LOOKUP_SECONDS
+    return _BUILD_SECONDS
+
+
+def _module_path() -> list[str]:
+    """Return this process's path of modules, relative entries left out, with this package's."""
+    package = str(Path(rlm_rag.__file__).resolve().parent.parent)
+    known = [entry for entry in sys.path if entry and Path(entry).is_absolute()]
+    return known if package in known else [*known, package]
+
+
+def _environment() -> dict[str, str]:
+    """Return what the interpreter needs of the environment; keys are none of it."""
+    kept = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH", "HOME")
+    return {name: os.environ[name] for name in kept if name in os.environ}

@@ -1,0 +1,78 @@
+"""The index process: answers requests, one line of JSON each, from stdin to stdout.
+
+It is trusted, and ends when its stdin does, whatever it is doing.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+from typing import BinaryIO
+
+from rlm_rag.errors import RlmRagError
+from rlm_rag.indexes.answering import Answerer
+from rlm_rag.indexes.wire import decode_request, encode_failure, encode_result
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(packed_path: str) -> None:
+    """Serve one packed corpus until stdin ends."""
+    requests, replies = _private_streams()
+    # The host decides what an interrupt means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with_parent()
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(requests, lines), daemon=True).start()
+    answerer: Answerer | None = None
+    while True:
+        line = lines.get()
+        number, request = decode_request(line)
+        try:
+            answerer = answerer or Answerer.open(packed_path)
+            reply = encode_result(number, answerer.answer(request))
+        except RlmRagError as error:
+            reply = encode_failure(number, error.message, error.hint)
+        except Exception as error:  # noqa: BLE001 - one request's failure is that request's alone
+            what = f"{type(request).__name__} failed: {type(error).__name__}: {error}"
+            reply = encode_failure(number, what, None)
+        replies.write(reply)
+        replies.flush()
+
+
+def _private_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Move the protocol off descriptors 0 and 1, so that nothing else reads or prints there."""
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests, replies
+
+
+def _read(requests: BinaryIO, lines: queue.SimpleQueue[bytes]) -> None:
+    """Hand over each request; at the end of input, end the process even in mid-build."""
+    for line in requests:
+        lines.put(line)
+    os._exit(0)
+
+
+def _end_with_parent() -> None:
+    """Ask Linux to end this process with its parent, should a pattern hold the interpreter."""
+    if not sys.platform.startswith("linux"):
+        return
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    except (OSError, AttributeError):
+        # The end of stdin still ends it.
+        return
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

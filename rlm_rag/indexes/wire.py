@@ -1,0 +1,130 @@
+"""Requests and results as JSON: between processes, and as the REPL and `--json` show them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.requests import (
+    GrepHit,
+    GrepRequest,
+    GrepResult,
+    Hit,
+    OutlineRequest,
+    ReadRequest,
+    RepoMapRequest,
+    Request,
+    Result,
+    SearchRequest,
+    SearchResult,
+    Symbol,
+    SymbolsRequest,
+    SymbolsResult,
+    TextResult,
+)
+
+_REQUESTS: dict[str, type[Request]] = {
+    kind.__name__: kind
+    for kind in (
+        SearchRequest,
+        GrepRequest,
+        OutlineRequest,
+        SymbolsRequest,
+        ReadRequest,
+        RepoMapRequest,
+    )
+}
+
+
+def to_json(result: Result) -> Any:
+    """Return a result as the REPL and `--json` give it.
+
+    A search or symbols result is a list of dicts, a text result its text (or what was wrong,
+    after `Error: `), a grep result a dict with `error` and `note` only where set, and with
+    `before` and `after` only in hits that have neighbours.
+    """
+    if isinstance(result, SearchResult):
+        return [asdict(hit) for hit in result.hits]
+    if isinstance(result, SymbolsResult):
+        return [asdict(symbol) for symbol in result.symbols]
+    if isinstance(result, TextResult):
+        return f"Error: {result.error}" if result.error else result.text
+    value: dict[str, Any] = {
+        "hits": [_grep_hit(hit) for hit in result.hits],
+        "counts": dict(result.counts),
+        "total": result.total,
+        "truncated": result.truncated,
+    }
+    if result.error:
+        value["error"] = result.error
+    if result.note:
+        value["note"] = result.note
+    return value
+
+
+def _grep_hit(hit: GrepHit) -> dict[str, Any]:
+    value: dict[str, Any] = {"path": hit.path, "line": hit.line, "text": hit.text}
+    for name, lines in (("before", hit.before), ("after", hit.after)):
+        if lines:
+            value[name] = [{"line": line, "text": text} for line, text in lines]
+    return value
+
+
+def encode_request(number: int, request: Request) -> bytes:
+    """Return a request as one line.
+
+    Raises:
+        RetrievalError: an argument of it is no JSON value.
+    """
+    try:
+        value = {"id": number, "kind": type(request).__name__, "fields": asdict(request)}
+        return json.dumps(value).encode("ascii") + b"\n"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RetrievalError(f"the request cannot be sent: {error}") from error
+
+
+def decode_request(line: bytes) -> tuple[int, Request]:
+    """Read what `encode_request` wrote."""
+    value = json.loads(line)
+    return value["id"], _REQUESTS[value["kind"]](**value["fields"])
+
+
+def encode_result(number: int, result: Result) -> bytes:
+    """Return the answer to the request of that number as one line."""
+    value = {"id": number, "kind": type(result).__name__, "fields": asdict(result)}
+    return json.dumps(value).encode("ascii") + b"\n"
+
+
+def encode_failure(number: int, message: str, hint: str | None) -> bytes:
+    """Return, as one line, why the request of that number was not answered."""
+    value = {"id": number, "failed": message, "hint": hint}
+    return json.dumps(value).encode("ascii") + b"\n"
+
+
+def decode_result(line: bytes) -> tuple[int, Result | RetrievalError]:
+    """Read what `encode_result` or `encode_failure` wrote."""
+    value = json.loads(line)
+    number: int = value["id"]
+    if "failed" in value:
+        return number, RetrievalError(value["failed"], hint=value["hint"])
+    fields = value["fields"]
+    match value["kind"]:
+        case "SearchResult":
+            hits = tuple(Hit(**hit) for hit in fields["hits"])
+            return number, SearchResult(hits, fields["note"])
+        case "SymbolsResult":
+            found = tuple(Symbol(**symbol) for symbol in fields["symbols"])
+            return number, SymbolsResult(found, fields["note"])
+        case "GrepResult":
+            fields["hits"] = tuple(_decoded_grep_hit(hit) for hit in fields["hits"])
+            return number, GrepResult(**fields)
+        case _:
+            return number, TextResult(**fields)
+
+
+def _decoded_grep_hit(hit: dict[str, Any]) -> GrepHit:
+    before = tuple((line, text) for line, text in hit["before"])
+    after = tuple((line, text) for line, text in hit["after"])
+    return GrepHit(hit["path"], hit["line"], hit["text"], before, after)
