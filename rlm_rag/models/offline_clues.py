@@ -10,6 +10,7 @@ MAX_NAME_CHARS = 80
 # A longer run without a space is data, and no name stands in it.
 MAX_WORD_CHARS = 200
 MAX_QUERY_WORDS = 150
+MAX_QUERY_CHARS = 4000
 
 # Words that a question is made of, whatever it asks: they choose no excerpt.
 _STOP_WORDS = """
@@ -60,6 +61,8 @@ def find_clues(question: str) -> Clues:
     words = list(dict.fromkeys(question.split()))
     telling = [word for word in words if word.strip(".,;:?!()").casefold() not in STOP_WORDS]
     query = question.strip() if len(words) <= MAX_QUERY_WORDS else _first_and_last(telling)
+    if len(query) > MAX_QUERY_CHARS:
+        query = query[: MAX_QUERY_CHARS // 2] + " " + query[-MAX_QUERY_CHARS // 2 :]
     terms: dict[str, str] = {}
     for word in _WORD.findall(query):
         for stem in stems(word):

@@ -159,6 +159,10 @@ def test_a_question_of_five_thousand_words_is_looked_for_by_its_start_and_end() 
     assert len(find_clues(" ".join(f"a_{word}" for word in words)).names) == MAX_NAMES
 
 
+def test_a_question_that_is_one_endless_word_is_bounded() -> None:
+    assert len(look_block(find_clues("\u6e2f" * 1_000_000), "evidence 0 ")) < 60_000
+
+
 def test_words_of_one_stem_meet() -> None:
     for words in ("cancel cancels cancelled cancelling", "retry retries retried", "parse parsed"):
         stems = [stems_of(word) for word in words.split()]
