@@ -167,7 +167,7 @@ def symbols(
     assert isinstance(found, SymbolsResult)
     if not as_json:
         for symbol in found.symbols:
-            streams.result(f"{symbol.path}:{symbol.line}: {symbol.kind} {symbol.signature}")
+            streams.result(f"{symbol.path}:{symbol.line}: {symbol.signature}  [{symbol.kind}]")
     return _finish(found, as_json=as_json, found=bool(found.symbols))
 
 
@@ -227,7 +227,7 @@ def _finish(
     if isinstance(result, GrepResult) and result.error:
         streams.note(result.error)
         return PARTIAL
-    if not found:
+    if not found and not result.note:
         streams.note("no match")
     return DONE
 

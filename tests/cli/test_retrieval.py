@@ -86,7 +86,7 @@ def test_outline_of_what_is_not_there_is_an_error(rlm_rag: Run, repo: Path) -> N
 
 def test_symbols_finds_definitions_and_uses(rlm_rag: Run, repo: Path) -> None:
     done = rlm_rag("symbols", str(repo), "backoff")
-    assert done.stdout.startswith("src/retry.py:4: function")
+    assert done.stdout == "src/retry.py:4: def backoff(attempt):  [function]\n"
     used = rlm_rag("symbols", str(repo), "backoff", "--references", "--json")
     assert "src/client.py" in {symbol["path"] for symbol in json.loads(used.stdout)}
 
