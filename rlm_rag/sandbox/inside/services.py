@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         ) -> dict[str, Any]: ...
 
 
-RETRIEVAL = ("search", "grep_context", "outline", "symbols", "read", "repo_map")
 # Names that the house promises and that a host may not offer (yet): they say so when called.
 PROMISED = (
     "llm_query_chunked",
@@ -51,7 +50,7 @@ class Services:
     def functions(self, tools: Iterable[str] = ()) -> dict[str, Callable[..., Any]]:
         """Return every function by name; those that the host does not offer answer so."""
         found: dict[str, Callable[..., Any]] = {}
-        for function in (*self._retrieval(), *self._sub_models()):
+        for function in (*self._pointers(), *self._texts(), *self._sub_models()):
             found[function.__name__] = function
         for name in PROMISED:
             found[name] = self._passed_on(name)
@@ -89,7 +88,7 @@ class Services:
         rows: list[dict[str, Any]] = value
         return rows
 
-    def _retrieval(self) -> tuple[Callable[..., Any], ...]:
+    def _pointers(self) -> tuple[Callable[..., Any], ...]:
         def search(query: str, k: int = 10, path_glob: str | None = None) -> list[dict[str, Any]]:
             """Ranked windows: [{"path","line","end_line","score","snippet"}]."""
             return self._rows("search", query, k=k, path_glob=path_glob)
@@ -118,15 +117,18 @@ class Services:
             self._said("grep_context", wrong)
             return {"hits": [], "counts": {}, "total": 0, "truncated": True, "error": wrong}
 
-        def outline(path: str, budget_chars: int | None = None) -> Text:
-            """The definitions or headings of a document, `line: text`."""
-            return self._text("outline", path, budget_chars=budget_chars)
-
         def symbols(
             name: str, path_glob: str | None = None, references: bool = False
         ) -> list[dict[str, Any]]:
             """Where a name is defined, or used: [{"path","line","kind","name","signature"}]."""
             return self._rows("symbols", name, path_glob=path_glob, references=references)
+
+        return search, grep_context, symbols
+
+    def _texts(self) -> tuple[Callable[..., Any], ...]:
+        def outline(path: str, budget_chars: int | None = None) -> Text:
+            """The definitions or headings of a document, `line: text`."""
+            return self._text("outline", path, budget_chars=budget_chars)
 
         def read(path: str, start: int = 1, end: int | None = None) -> Text:
             """Numbered lines of a document."""
@@ -136,7 +138,7 @@ class Services:
             """The definitions that the rest leans on most, signatures only."""
             return self._text("repo_map", focus=focus, budget_chars=budget_chars)
 
-        return search, grep_context, outline, symbols, read, repo_map
+        return outline, read, repo_map
 
     def _sub_models(self) -> tuple[Callable[..., Any], ...]:
         def llm_query(
