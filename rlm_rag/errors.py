@@ -177,7 +177,7 @@ class TraceError(RlmRagError):
     kind = "trace"
 
 
-class RunInterrupted(KeyboardInterrupt):  # noqa: N818 - a kind of KeyboardInterrupt
+class RunInterrupted(KeyboardInterrupt):
     """Ctrl-C ended a run; `answer` is its partial `Answer`, the trace is closed."""
 
     def __init__(self, answer: Any) -> None:
