@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -17,6 +18,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 done, 1 done in part, 2 usage or unusable input, 130 interrupted. Never raises.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        # Registered first, so run last, when the interpreter is about to forget its handlers:
+        # an interrupt would end the process by the signal, and not with its exit code.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     try:
         code = _guarded(given)
     except KeyboardInterrupt:
