@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from benchmarks.figures import Figure, Section, interleaved
@@ -14,7 +15,7 @@ _BARE = "python -c pass"
 _CLICK = 'python -c "import click"'
 
 
-def measure(plan: Plan) -> Section:
+def measure(plan: Plan) -> tuple[Section, ...]:
     """Time `rlm-rag --help` and `import rlm_rag` beside the least that they could cost."""
     commands = {
         _BARE: [sys.executable, "-c", "pass"],
@@ -23,9 +24,8 @@ def measure(plan: Plan) -> Section:
         "rlm-rag --help": [*command_line(), "--help"],
         "rlm-rag ask --help": [*command_line(), "ask", "--help"],
     }
-    taken = interleaved(
-        plan.processes, {name: lambda argv=argv: _milliseconds(argv) for name, argv in commands.items()}
-    )
+    actions = {name: partial(_milliseconds, argv) for name, argv in commands.items()}
+    taken = interleaved(plan.processes, actions)
     targets = {"rlm-rag --help": 150.0}
     figures = tuple(
         Figure(
@@ -37,7 +37,7 @@ def measure(plan: Plan) -> Section:
         )
         for name, values in taken.items()
     )
-    return Section("Cold start (new process, warm file cache)", figures)
+    return (Section("Cold start (new process, warm file cache)", figures),)
 
 
 def command_line() -> list[str]:

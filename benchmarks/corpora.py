@@ -12,10 +12,10 @@ from functools import cache
 from rlm_rag.corpus import Corpus
 
 DOCUMENT_BYTES = 32 << 10
-_WORDS = (
-    "retry backoff window corpus parse render cache budget token stream socket buffer cursor "
-    "handler request response session worker packet channel frame signal timeout deadline index"
-).split()
+_WORDS = """
+    retry backoff window corpus parse render cache budget token stream socket buffer cursor
+    handler request response session worker packet channel frame signal timeout deadline index
+""".split()
 
 
 @dataclass(frozen=True, slots=True)

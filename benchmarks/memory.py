@@ -51,9 +51,7 @@ def memory_of(processes: Iterable[int]) -> Memory:
             name, _, rest = line.partition(":")
             if name in totals:
                 totals[name] += int(rest.split()[0]) * 1024
-    return Memory(
-        totals["Rss"], totals["Pss"], totals["Private_Clean"] + totals["Private_Dirty"]
-    )
+    return Memory(totals["Rss"], totals["Pss"], totals["Private_Clean"] + totals["Private_Dirty"])
 
 
 def _parent(entry: Path) -> int | None:

@@ -6,8 +6,9 @@ import asyncio
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 
 from benchmarks.corpora import Packed, packed_corpora
 from benchmarks.figures import Figure, Section, interleaved
@@ -20,12 +21,16 @@ from rlm_rag.sandbox.layers import LAYER_NAMES, choose_layer
 from rlm_rag.sandbox.session import Session, WorkerSetup
 
 _BARE = "bare interpreter (start to end)"
+# How many blocks of one worker follow each other before the next worker's turn.
+_BURST = 20
+# About the shortest time in which a model replies: processors have begun to sleep by then.
+_PAUSE_SECONDS = 0.005
 # Touches the corpus, so that one that is not there, or is read whole, would show.
 _TURN = "n = len(context)"
 _READ_ALL = "sum(len(entry['content']) for entry in context)"
 
 
-def measure(plan: Plan) -> list[Section]:
+def measure(plan: Plan) -> tuple[Section, ...]:
     """Measure every layer that works here, over one corpus of each size."""
     layers, notes = _layers()
     with packed_corpora(plan.corpus_bytes) as corpora:
@@ -39,7 +44,7 @@ def measure(plan: Plan) -> list[Section]:
         if AVAILABLE:
             largest = corpora[max(corpora)]
             sections.append(asyncio.run(_second_worker(layers[0], largest)))
-    return sections
+    return tuple(sections)
 
 
 def _layers() -> tuple[list[Layer], tuple[str, ...]]:
@@ -63,19 +68,15 @@ def _packing(corpora: Mapping[int, Packed]) -> Section:
     return Section("Packed corpus", (figure,))
 
 
-def _starts(
-    plan: Plan, layers: list[Layer], corpora: Mapping[int, Packed]
-) -> tuple[Figure, ...]:
+def _starts(plan: Plan, layers: list[Layer], corpora: Mapping[int, Packed]) -> tuple[Figure, ...]:
     ends = sorted({min(corpora), max(corpora)})
-    actions = {_BARE: _bare_milliseconds}
+    actions: dict[str, Callable[[], float]] = {_BARE: _bare_milliseconds}
     targets: dict[str, float] = {}
     for layer in layers:
         for size in ends:
             name = f"{layer.name}, {size_name(size)}"
             targets[name] = 60.0
-            actions[name] = lambda layer=layer, size=size: asyncio.run(
-                _start_milliseconds(layer, corpora[size])
-            )
+            actions[name] = partial(_start_milliseconds, layer, corpora[size])
     return tuple(
         Figure(
             name=name,
@@ -91,32 +92,59 @@ def _starts(
 async def _turns(
     plan: Plan, layers: list[Layer], corpora: Mapping[int, Packed]
 ) -> tuple[Figure, ...]:
+    """Time blocks of every worker by turns, then those of one with pauses between them."""
     async with AsyncExitStack() as stack:
-        sessions = {
-            (layer, size): await stack.enter_async_context(_session(layer, corpora[size]))
+        timed = {
+            (layer.name, size): _TimedSession(
+                await stack.enter_async_context(_session(layer, corpora[size]))
+            )
             for layer in layers
             for size in corpora
         }
-        taken: dict[tuple[Layer, int], list[float]] = {key: [] for key in sessions}
-        for block in range(1, plan.turns + 2):
-            for key, session in sessions.items():
-                started = time.perf_counter()
-                await _run(session, _TURN, block)
-                if block > 1:
-                    taken[key].append((time.perf_counter() - started) * 1000)
-    return tuple(_turn_figures(taken, min(corpora)))
+        for _ in range(max(1, plan.turns // _BURST)):
+            for session in timed.values():
+                await session.turns(min(plan.turns, _BURST))
+        figures = tuple(_turn_figures(timed, min(corpora)))
+        paused = timed[layers[0].name, max(corpora)]
+        paused.milliseconds.clear()
+        for _ in range(max(1, plan.turns // 4)):
+            await asyncio.sleep(_PAUSE_SECONDS)
+            await paused.turns(1)
+        last = Figure(
+            name=f"{layers[0].name}, {size_name(max(corpora))}, after a pause of 5 ms",
+            unit="ms",
+            values=tuple(paused.milliseconds),
+            base=f"{layers[0].name}, {size_name(min(corpora))}",
+        )
+        return (*figures, last)
+
+
+class _TimedSession:
+    """A session and how long each of its blocks took, the first one apart."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._block = 0
+        self.milliseconds: list[float] = []
+
+    async def turns(self, count: int) -> None:
+        for _ in range(count):
+            self._block += 1
+            started = time.perf_counter()
+            await _run(self._session, _TURN, self._block)
+            if self._block > 1:
+                self.milliseconds.append((time.perf_counter() - started) * 1000)
 
 
 def _turn_figures(
-    taken: Mapping[tuple[Layer, int], list[float]], smallest: int
+    timed: Mapping[tuple[str, int], _TimedSession], smallest: int
 ) -> Iterator[Figure]:
-    for (layer, size), values in taken.items():
-        base = None if size == smallest else f"{layer.name}, {size_name(smallest)}"
+    for (layer, size), session in timed.items():
         yield Figure(
-            name=f"{layer.name}, {size_name(size)}",
+            name=f"{layer}, {size_name(size)}",
             unit="ms",
-            values=tuple(values),
-            base=base,
+            values=tuple(session.milliseconds),
+            base=None if size == smallest else f"{layer}, {size_name(smallest)}",
             at_most=0.3,
         )
 
@@ -135,7 +163,7 @@ async def _second_worker(layer: Layer, packed: Packed) -> Section:
     megabyte = 1e6
     size = packed.corpus.total_bytes
     return Section(
-        f"A second worker over {size_name(size)} ({layer.name}, launcher included), corpus read through",
+        f"A second worker over {size_name(size)}, read through ({layer.name}, launcher included)",
         (
             Figure(name="private memory", unit="MB", values=(memory.private / megabyte,)),
             Figure(name="proportional (Pss)", unit="MB", values=(memory.proportional / megabyte,)),
@@ -162,11 +190,14 @@ async def _refuse(call: ServiceCall) -> ServiceReply:
     raise RuntimeError(f"no block of a benchmark calls {call.name}")
 
 
-async def _start_milliseconds(layer: Layer, packed: Packed) -> float:
-    started = time.perf_counter()
-    async with _session(layer, packed) as session:
-        await _run(session, _TURN, 1)
-        return (time.perf_counter() - started) * 1000
+def _start_milliseconds(layer: Layer, packed: Packed) -> float:
+    async def start() -> float:
+        started = time.perf_counter()
+        async with _session(layer, packed) as session:
+            await _run(session, _TURN, 1)
+            return (time.perf_counter() - started) * 1000
+
+    return asyncio.run(start())
 
 
 async def _run(session: Session, code: str, block: int) -> BlockResult:

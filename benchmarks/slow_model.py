@@ -1,0 +1,58 @@
+"""A model in process that takes its time: `slow:0.05` replies after 50 ms.
+
+It comes in as any third party's would, by an entry point, so that nothing of the library is
+replaced to measure it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rlm_rag.models.base import Completion, ModelRequest, Usage
+from rlm_rag.models.router import ENTRY_POINT_GROUP, ModelOptions
+
+PREFIX = "slow"
+
+
+class SlowModel:
+    """Replies to each call after `delay_seconds`, however many are in flight."""
+
+    def __init__(self, name: str, delay_seconds: float) -> None:
+        self._name = name
+        self._delay_seconds = delay_seconds
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        await asyncio.sleep(self._delay_seconds)
+        return Completion("done", Usage(calls=1, input_tokens=11, output_tokens=7), self._name)
+
+
+def open_slow(name: str, options: ModelOptions) -> SlowModel:
+    """Open `slow:SECONDS`."""
+    return SlowModel(name, float(name.partition(":")[2]))
+
+
+@contextmanager
+def registered() -> Iterator[None]:
+    """Let the router find `slow:SECONDS`, as if a package that brings it were installed."""
+    with tempfile.TemporaryDirectory(prefix="rlm-rag-benchmark-") as folder:
+        package = Path(folder) / "rlm_rag_slow_model-1.dist-info"
+        package.mkdir()
+        (package / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: rlm-rag-slow-model\nVersion: 1\n"
+        )
+        row = f"[{ENTRY_POINT_GROUP}]\n{PREFIX} = {__name__}:{open_slow.__name__}\n"
+        (package / "entry_points.txt").write_text(row)
+        sys.path.append(folder)
+        try:
+            yield
+        finally:
+            sys.path.remove(folder)
