@@ -195,7 +195,7 @@ class Corpus(Sequence[Document]):
             return self._packed.index_of(item) is not None
         return isinstance(item, Document) and self.get(item.path) == item
 
-    def __enter__(self) -> Corpus:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
