@@ -40,6 +40,8 @@ from rlm_rag.packed import PackedCorpus
 MAX_QUERY_CHARS = 200_000
 
 _FOCUS_HITS = 40
+# Files that score less than this share of the best do not bear on the focus.
+_FOCUS_SHARE = 0.5
 
 
 class Answerer:
@@ -122,6 +124,8 @@ class Answerer:
                     _check_whole("end", request.end, None)
                 return read(self._corpus, request)
             case RepoMapRequest():
+                if request.focus is not None:
+                    _check_text("focus", request.focus)
                 _check_whole("budget_chars", request.budget_chars, 1)
                 searcher = self._search_index()
                 return repo_map(self._corpus, searcher.index, request, self._focused(request.focus))
@@ -129,12 +133,12 @@ class Answerer:
                 assert_never(request)
 
     def _focused(self, focus: str | None) -> list[str] | None:
-        if focus is None or not focus.strip():
+        if focus is None:
             return None
         searcher = self._search_index()
         hits = searcher.search(focus, k=_FOCUS_HITS)
         named = [path for path in searcher.index.paths if focus.strip() in path]
-        return [*named, *(hit.path for hit in hits)]
+        return [*named, *(hit.path for hit in hits if hit.score >= _FOCUS_SHARE * hits[0].score)]
 
     def _search_index(self) -> Searcher:
         if self._searcher is None:

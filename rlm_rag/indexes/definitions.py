@@ -68,11 +68,15 @@ def scan(data: bytes, language: Language) -> Iterator[Match]:
         if group is None:
             continue
         rule = rules[int(group[1:])]
-        if rule.ends and not _is_defined(data, match.end(), rule.ends):
-            continue
-        indent = match["indent"]
+        kind, indent = rule.kind, match["indent"]
+        if rule.ends:
+            end = _end_of(data, match.end())
+            if rule.declares and end == b";" and not indent:
+                kind = "declaration"
+            elif not end or end not in rule.ends:
+                continue
         columns = len(indent) + (_TAB_COLUMNS - 1) * indent.count(b"\t")
-        yield Match(match.start(group), columns, rule.kind, match[group])
+        yield Match(match.start(group), columns, kind, match[group])
 
 
 def scannable(data: bytes) -> bytes:
@@ -124,18 +128,18 @@ def _nested(data: bytes, language: Language) -> list[Definition]:
     return found
 
 
-def _is_defined(data: bytes, opening: int, ends: bytes) -> bool:
+def _end_of(data: bytes, opening: int) -> bytes:
+    """Return what ends the form whose parameters open there: `{`, `;`, or nothing known."""
     after = _closing(data, opening)
     if after < 0:
-        return False
+        return b""
     # A constructor's initialisers and a return type come after a colon, and may hold calls.
     upcoming = _AFTER_COLON if _COLON_NEXT.match(data, after) else _AFTER_PARAMETERS
     end = upcoming.search(data, after, after + _BEFORE_BODY_BYTES)
     if end is None:
-        return False
-    if end[0] == b"=":
-        return b"{" in ends and data.startswith(b"=>", end.start())
-    return end[0] in ends
+        return b""
+    is_expression_body = data.startswith(b"=>", end.start())
+    return b"{" if is_expression_body else end[0]
 
 
 def _closing(data: bytes, opening: int) -> int:

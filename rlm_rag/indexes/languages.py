@@ -19,11 +19,13 @@ class Rule:
 
     `ends` is set where the form also fits calls, so that what follows the name must be a
     parameter list and then one of these bytes: `{` a body, `;` a declaration without one.
+    With `declares`, `;` after a form at the margin makes it of the kind `declaration`.
     """
 
     kind: str
     pattern: bytes
     ends: bytes = b""
+    declares: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +196,7 @@ _C = Language(
             _CONTROL + rb"(?!#|typedef\b)" + _TYPE_WORDS + rb"(?:[\w~]{1,80}(?:<[^\n>(]{0,80}>)?::)"
             rb"{0,6}(?P<name>~?NAME|operator[^\s\w]{1,3})[ \t]*(?=\()",
             ends=b"{",
-        ),
-        Rule(
-            "declaration",
-            rb"(?<=\n)"
-            + _CONTROL
-            + rb"(?!#|typedef\b)"
-            + _TYPE_WORDS
-            + rb"(?P<name>NAME)[ \t]*(?=\()",
-            ends=b";",
+            declares=True,
         ),
         Rule(
             "function",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlm_rag.indexes.definitions import Definition, definitions
-from rlm_rag.indexes.paths import candidates, parts, resolve
+from rlm_rag.indexes.paths import parts, resolve
 from rlm_rag.indexes.requests import OutlineRequest, TextResult
 from rlm_rag.packed import PackedCorpus, split_lines
 
@@ -26,12 +26,11 @@ def outline(corpus: PackedCorpus, request: OutlineRequest) -> TextResult:
         RetrievalError: no document, or several, answer to the path.
     """
     budget = DEFAULT_BUDGET_CHARS if request.budget_chars is None else request.budget_chars
-    if not candidates(corpus, request.path):
-        pieces = parts(corpus, request.path)
-        if pieces:
-            listed = [f"{corpus.path(n)} ({corpus.line_count(n)} lines)" for n in pieces]
-            text, note = _fitting([(0, line) for line in listed], budget)
-            return TextResult(text, note=note)
+    pieces = parts(corpus, request.path)
+    if pieces:
+        listed = [f"{corpus.path(number)} ({corpus.line_count(number)} lines)" for number in pieces]
+        text, note = _fitting([(0, line) for line in listed], budget)
+        return TextResult(text, note=note)
     number = resolve(corpus, request.path)
     path = corpus.path(number)
     data = bytes(corpus.content_bytes(number))

@@ -62,9 +62,13 @@ def candidates(corpus: PackedCorpus, path: str) -> list[int]:
 
 
 def parts(corpus: PackedCorpus, path: str) -> list[int]:
-    """Return the documents that are parts of `path` (`a.pdf#page=3` of `a.pdf`), in order."""
-    beginning = path + "#"
-    return [number for number, known in enumerate(corpus.paths()) if known.startswith(beginning)]
+    """Return the parts of the one document that `path` means (`a.pdf#page=3` of `a.pdf`).
+
+    None where `path` means a whole document, a part, several documents, or nothing.
+    """
+    found = candidates(corpus, path)
+    wholes = {corpus.path(number).partition("#")[0] for number in found}
+    return found if len(found) > 1 and len(wholes) == 1 and "#" not in path else []
 
 
 def _listed(corpus: PackedCorpus, numbers: Sequence[int]) -> str:

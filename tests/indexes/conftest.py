@@ -1,0 +1,52 @@
+"""Packed corpora for tests of retrieval."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.indexes.answering import Answerer
+from rlm_rag.packed import PackedCorpus, PackedWriter
+
+PackFile = Callable[[Mapping[str, str]], Path]
+Pack = Callable[[Mapping[str, str]], PackedCorpus]
+Answers = Callable[[Mapping[str, str]], Answerer]
+
+
+@pytest.fixture(scope="session")
+def pack_file(tmp_path_factory: pytest.TempPathFactory) -> PackFile:
+    """Write documents to a packed corpus file."""
+    numbers = itertools.count()
+    folder = tmp_path_factory.mktemp("packed")
+
+    def pack(documents: Mapping[str, str]) -> Path:
+        path = folder / f"{next(numbers)}.pack"
+        with PackedWriter(path) as writer:
+            for name, content in documents.items():
+                writer.add(name, content)
+        return path
+
+    return pack
+
+
+@pytest.fixture(scope="session")
+def pack(pack_file: PackFile) -> Iterator[Pack]:
+    """Write documents to a packed corpus, and open it."""
+    opened: list[PackedCorpus] = []
+
+    def pack(documents: Mapping[str, str]) -> PackedCorpus:
+        opened.append(PackedCorpus.open(pack_file(documents)))
+        return opened[-1]
+
+    yield pack
+    for corpus in opened:
+        corpus.close()
+
+
+@pytest.fixture(scope="session")
+def answers(pack: Pack) -> Answers:
+    """Return what answers requests about documents."""
+    return lambda documents: Answerer(pack(documents))

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.answering import Answerer
+from rlm_rag.indexes.requests import MAX_K, MAX_SNIPPET_CHARS, SearchRequest, SearchResult
+from rlm_rag.indexes.terms import raw_words, word_terms
+from rlm_rag.indexes.windows import window_count, window_lines
+from rlm_rag.packed import split_lines
+
+Answers = Callable[[Mapping[str, str]], Answerer]
+
+line_ends = st.sampled_from(["\n", "\r\n", "\r", "\u2028", "\x0b", "\n\n"])
+words = st.sampled_from(["load", "Parser", "retry_count", "getUser", "猫が", "мир", "x", "(", "é"])
+texts = st.lists(
+    st.tuples(st.lists(words, max_size=5).map(" ".join), line_ends).map("".join), max_size=100
+).map("".join)
+
+
+def search(answerer: Answerer, query: str, k: int = 10, glob: str | None = None) -> SearchResult:
+    result = answerer.answer(SearchRequest(query, k, glob))
+    assert isinstance(result, SearchResult)
+    return result
+
+
+def paths(answerer: Answerer, query: str, **options: int) -> list[str]:
+    return [hit.path for hit in search(answerer, query, **options).hits]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(texts, min_size=1, max_size=3), st.lists(words, min_size=1).map(" ".join))
+def test_every_hit_and_every_line_of_its_snippet_is_the_documents(
+    answers: Answers, contents: list[str], query: str
+) -> None:
+    documents = {f"d{number}.py": content for number, content in enumerate(contents)}
+    for hit in search(answers(documents), query, k=50).hits:
+        lines = split_lines(documents[hit.path])
+        assert 1 <= hit.line <= hit.end_line <= len(lines)
+        assert len(hit.snippet) <= MAX_SNIPPET_CHARS
+        shown = [line for line in hit.snippet.split("\n") if re.match(r"\d+: ", line)]
+        numbers = [int(line.partition(": ")[0]) for line in shown]
+        assert numbers == sorted(set(numbers))
+        for number, line in zip(numbers, shown, strict=True):
+            assert hit.line <= number <= hit.end_line
+            assert line.partition(": ")[2].strip("…") in lines[number - 1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(texts, min_size=1, max_size=3))
+def test_every_window_is_reached_by_its_rarest_term(answers: Answers, contents: list[str]) -> None:
+    documents = {f"d{number}.txt": content for number, content in enumerate(contents)}
+    answerer = answers(documents)
+    held: dict[tuple[str, int, int], set[bytes]] = {}
+    for path, content in documents.items():
+        lines = split_lines(content)
+        for number in range(window_count(len(lines))):
+            first, last = window_lines(number, len(lines))
+            text = "\n".join(lines[first - 1 : last])
+            held[path, first, last] = {t for w in raw_words(text) for t in word_terms(w)}
+    for window, terms in held.items():
+        if terms:
+            rarest = min(terms, key=lambda term: (sum(term in t for t in held.values()), term))
+            hits = search(answerer, rarest.decode(), k=MAX_K).hits
+            assert window in {(hit.path, hit.line, hit.end_line) for hit in hits}
+
+
+def test_the_definition_of_an_identifier_ranks_before_its_uses(answers: Answers) -> None:
+    uses = "from a import parse_header\n" + "parse_header(parse_header(x))\n" * 30
+    documents = {f"use{number}.py": uses for number in range(5)}
+    answerer = answers(documents | {"a.py": "\n" * 20 + "def parse_header(line):\n    return 1\n"})
+    assert paths(answerer, "where is parse_header defined")[0] == "a.py"
+    assert paths(answerer, "parseHeader")[0] == "a.py"
+    assert paths(answerer, "parse_header")[0] == "a.py"
+
+
+@pytest.mark.parametrize("name", ["net/retry.py", "retry.py", "./net/retry.py"])
+def test_a_file_named_in_the_query_ranks_first(answers: Answers, name: str) -> None:
+    documents = {f"d{number}.py": "backoff = delay * 2  # backoff delay\n" for number in range(9)}
+    answerer = answers(documents | {"net/retry.py": "import time\n"})
+    assert paths(answerer, f"how does {name} compute the backoff delay")[0] == "net/retry.py"
+
+
+def test_tests_rank_lower_unless_they_are_asked_for(answers: Answers) -> None:
+    body = "backoff delay grows\n"
+    answerer = answers({"a/test_net.py": body, "net.py": body})
+    assert paths(answerer, "backoff delay")[0] == "net.py"
+    assert set(paths(answerer, "tests of backoff delay")) == {"net.py", "a/test_net.py"}
+
+
+def test_windows_of_one_file_do_not_crowd_the_others_out(answers: Answers) -> None:
+    long = "".join(f"needle {number}\n" for number in range(200))
+    answerer = answers({"long.txt": long, "short.txt": "filler\n" * 30 + "needle\n"})
+    hits = search(answerer, "needle", k=5).hits
+    spans = sorted((hit.line, hit.end_line) for hit in hits if hit.path == "long.txt")
+    assert all(later[0] > earlier[1] for earlier, later in itertools.pairwise(spans))
+    assert "short.txt" in {hit.path for hit in hits}
+
+
+def test_the_snippet_shows_the_line_that_answers_not_the_first_ones(answers: Answers) -> None:
+    lines = [f"some_other_setting_{number} = {number}  # nothing" for number in range(35)]
+    lines[30] = "retry_backoff_seconds = 1.5"
+    hits = search(answers({"a.py": "\n".join(lines)}), "retry backoff seconds").hits
+    assert "31: retry_backoff_seconds = 1.5" in hits[0].snippet
+
+
+def test_a_long_line_is_cut_around_what_matches(answers: Answers) -> None:
+    text = "x " * 3000 + "needle" + " y" * 3000
+    hits = search(answers({"a.txt": text}), "needle").hits
+    assert "needle" in hits[0].snippet
+    assert len(hits[0].snippet) <= MAX_SNIPPET_CHARS
+
+
+def test_equal_windows_are_ordered_by_path_then_line(answers: Answers) -> None:
+    documents = {f"{name}.txt": "the same needle\n" for name in ("c", "a", "b")}
+    assert paths(answers(documents), "needle") == ["a.txt", "b.txt", "c.txt"]
+
+
+def test_a_query_of_stop_words_alone_still_finds(answers: Answers) -> None:
+    assert paths(answers({"a.txt": "to be or not to be\n", "b.txt": "x\n"}), "to be") == ["a.txt"]
+
+
+def test_a_glob_limits_the_hits_and_one_without_a_file_is_said(answers: Answers) -> None:
+    answerer = answers({"src/a.py": "needle\n", "doc/a.md": "needle\n"})
+    assert [h.path for h in search(answerer, "needle", glob="src/**/*.py").hits] == ["src/a.py"]
+    missing = search(answerer, "needle", glob="*.rs")
+    assert missing.hits == ()
+    assert missing.note is not None
+    assert "*.rs" in missing.note
+
+
+def test_a_corpus_without_text_has_no_hits(answers: Answers) -> None:
+    assert search(answers({"a.txt": "", "b.txt": "\n\n"}), "anything").hits == ()
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (SearchRequest(""), "query is empty"),
+        (SearchRequest("  \n"), "query is empty"),
+        (SearchRequest(3), "query must be a string"),  # type: ignore[arg-type]
+        (SearchRequest("x", 0), "k=0"),
+        (SearchRequest("x", -1), "k=-1"),
+        (SearchRequest("x", 1.5), "whole number"),  # type: ignore[arg-type]
+        (SearchRequest("x", True), "whole number"),
+        (SearchRequest("x", path_glob=3), "path_glob"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_bad_argument_is_said(answers: Answers, request_: SearchRequest, said: str) -> None:
+    with pytest.raises(RetrievalError, match=re.escape(said)):
+        answers({"a.txt": "x\n"}).answer(request_)
+
+
+def test_a_k_beyond_the_most_is_capped_and_said(answers: Answers) -> None:
+    note = search(answers({"a.txt": "x\n"}), "x", k=MAX_K + 1).note
+    assert note is not None
+    assert str(MAX_K) in note
+
+
+def test_a_question_as_long_as_an_issue_is_answered(answers: Answers) -> None:
+    query = "Traceback: `load_config()` fails\n" + "lorem ipsum dolor sit amet 12.3 " * 2000
+    documents = {"conf.py": "def load_config():\n    pass\n", "b.py": "print(1)\n"}
+    assert paths(answers(documents), query)[0] == "conf.py"
