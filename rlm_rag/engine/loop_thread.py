@@ -51,7 +51,6 @@ class LoopThread:
                     target=self._serve, args=(loop,), name="rlm-rag-loop", daemon=True
                 )
                 thread.start()
-                atexit.register(self.stop)
                 self._loop, self._thread = loop, thread
             return self._loop
 
@@ -80,6 +79,13 @@ class LoopThread:
 
 
 _THREAD = LoopThread()
+
+
+@atexit.register
+def _stop_at_exit() -> None:
+    # Registered at import, before any user of the thread registers its own closing, which
+    # therefore runs first and still finds the loop.
+    _THREAD.stop()
 
 
 def _forget_after_fork() -> None:

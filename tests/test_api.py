@@ -1,0 +1,121 @@
+"""The front door of the library."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import rlm_rag
+from rlm_rag.errors import EmptyCorpusError, RetrievalError, SourceError, UsageError
+from rlm_rag.indexes.requests import Hit
+
+DOCUMENTS = [
+    {"path": "src/a.py", "content": "def backoff(attempt):\n    return 2 ** attempt\n"},
+    {"path": "docs/выбор.md", "content": "# Задержка\r\nсколько ждать перед повтором\r\n"},
+]
+
+
+def test_every_public_name_can_be_had_and_is_listed() -> None:
+    for name in rlm_rag.__all__:
+        assert getattr(rlm_rag, name) is not None
+        assert name in dir(rlm_rag)
+    with pytest.raises(AttributeError, match="nonsense"):
+        rlm_rag.nonsense  # noqa: B018
+
+
+def test_the_primitives_work_without_a_model() -> None:
+    with rlm_rag.load(DOCUMENTS) as corpus:
+        hits = corpus.search("backoff", k=5)
+        assert isinstance(hits[0], Hit)
+        assert dataclasses.is_dataclass(hits[0])
+        assert (hits[0].path, hits[0].line) == ("src/a.py", 1)
+        assert corpus.search("повтором")[0].path == "docs/выбор.md"
+        grep = corpus.grep("attempt", path_glob="src/**/*.py")
+        assert (grep.total, dict(grep.counts)) == (2, {"src/a.py": 2})
+        assert "def backoff" in corpus.outline("a.py")
+        assert [(s.path, s.line) for s in corpus.symbols("backoff")] == [("src/a.py", 1)]
+        assert corpus.read("docs/выбор.md", 2).splitlines()[0].endswith("ждать перед повтором")
+        assert "backoff" in corpus.repo_map()
+
+
+def test_what_cannot_be_served_is_an_error_that_says_so() -> None:
+    with rlm_rag.load(DOCUMENTS) as corpus:
+        with pytest.raises(RetrievalError, match=r"src/b\.py"):
+            corpus.read("src/b.py")
+        assert corpus.grep("(").error is not None
+        with pytest.raises(RetrievalError):
+            corpus.search("  ")
+
+
+def test_a_corpus_serves_threads_and_running_loops_alike() -> None:
+    with rlm_rag.load(DOCUMENTS) as corpus:
+        found: list[str] = []
+        threads = [
+            threading.Thread(target=lambda: found.append(corpus.search("backoff")[0].path))
+            for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        async def inside() -> str:
+            return corpus.search("backoff")[0].path
+
+        assert [*found, asyncio.run(inside())] == ["src/a.py"] * 9
+
+
+def test_a_closed_corpus_says_so_and_closes_again() -> None:
+    corpus = rlm_rag.load(DOCUMENTS)
+    corpus.search("backoff")
+    corpus.close()
+    corpus.close()
+    with pytest.raises(RetrievalError):
+        corpus.search("backoff")
+
+
+def test_a_question_can_be_asked_of_anything_that_loads(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(DOCUMENTS[0]["content"])
+    answer = rlm_rag.ask(tmp_path, "What is backoff?", trace=False)
+    assert answer.citations[0].path == "a.py"
+    assert "No language model was used" in answer.text
+
+
+def test_sources_that_cannot_be_loaded_are_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="nowhere"):
+        rlm_rag.load(tmp_path / "nowhere")
+    with pytest.raises(EmptyCorpusError):
+        rlm_rag.load(tmp_path)
+
+
+@pytest.mark.parametrize("question", ["", "  \n\t"])
+def test_a_question_of_spaces_is_refused(question: str) -> None:
+    with rlm_rag.load(DOCUMENTS) as corpus, pytest.raises(UsageError, match="question is empty"):
+        rlm_rag.ask(corpus, question)
+
+
+def test_an_unknown_option_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match="modle"):
+        rlm_rag.ask(DOCUMENTS, "?", modle="offline")  # type: ignore[call-arg]
+
+
+def test_a_script_that_closes_nothing_ends_quietly() -> None:
+    script = (
+        "import rlm_rag\n"
+        f"corpus = rlm_rag.load({DOCUMENTS!r})\n"
+        "print(corpus.search('backoff')[0].path)\n"
+        "print(rlm_rag.ask(corpus, 'What is backoff?', trace=False).stop_reason)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("src/a.py\nanswered\n", "", 0)
