@@ -6,12 +6,15 @@ It is not thread-safe: the engine's event loop is its only user.
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from rlm_rag.engine import meter
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.limits import Limits
 from rlm_rag.models.base import Usage
@@ -100,6 +103,8 @@ class Budget:
         self._final = final or CallEstimate(0, 0, 0.0)
         self._final_taken = False
         self._pending: dict[int, _Pending] = {}
+        self._promised = _Amounts()
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._next_id = 1
         self._spent = _Amounts()
         self._usage = Usage()
@@ -116,6 +121,53 @@ class Budget:
         """
         self._check(estimate, keep_final=True)
         return self._admit(estimate, model, role, final=False)
+
+    async def admit(
+        self, estimate: CallEstimate, *, model: str = "", role: CallRole = "sub"
+    ) -> Reservation:
+        """Admit one call, waiting while only calls in flight keep it from fitting.
+
+        First come, first served; it ends when nothing is in flight any more at the latest.
+
+        Raises:
+            LimitReached: it does not fit, whatever the calls in flight turn out to cost.
+        """
+        waited = False
+        while True:
+            try:
+                reservation = self.reserve(estimate, model=model, role=role)
+            except LimitReached as refusal:
+                if not refusal.may_fit_later:
+                    self._wake_next()
+                    raise
+            else:
+                self._wake_next()
+                return reservation
+            await self._change(first=waited)
+            waited = True
+
+    async def _change(self, *, first: bool) -> None:
+        """Wait for a call in flight to settle, in line or at its head."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if first:
+            self._waiting.appendleft(turn)
+        else:
+            self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+            else:
+                self._wake_next()
+            raise
+
+    def _wake_next(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
 
     def reserve_many(
         self, estimates: Iterable[CallEstimate], *, model: str = "", role: CallRole = "sub"
@@ -149,6 +201,7 @@ class Budget:
         pending = self._get(reservation)
         self._check(CallEstimate(0, 0, 0.0), keep_final=not reservation.final)
         pending.calls += 1
+        self._promise(_Amounts(calls=1))
 
     def settle(self, reservation: Reservation, usage: Usage | None) -> None:
         """Count what a call cost; `usage.calls` is the number of its requests, retries included.
@@ -167,7 +220,7 @@ class Budget:
                 output_tokens=estimate.output_tokens,
                 usd=estimate.usd,
             )
-        del self._pending[reservation.id]
+        self._withdraw(self._pending.pop(reservation.id))
         usd = usage.usd if usage.usd is not None else estimate.usd or 0.0
         self._spent = _Amounts(
             self._spent.calls + usage.calls,
@@ -175,12 +228,17 @@ class Budget:
             self._spent.usd + usd,
         )
         self._count(usage, reservation.model, reservation.role)
+        self._wake_next()
 
     def release(self, reservation: Reservation) -> None:
         """Give back what a call that was not sent had reserved; idempotent."""
         pending = self._pending.pop(reservation.id, None)
-        if pending is not None and reservation.final:
+        if pending is None:
+            return
+        self._withdraw(pending)
+        if reservation.final:
             self._final_taken = False
+        self._wake_next()
 
     def expect_final(self, estimate: CallEstimate) -> None:
         """Keep back enough for a final root call of this size from now on."""
@@ -244,6 +302,7 @@ class Budget:
         return pending
 
     def _count(self, usage: Usage, model: str, role: CallRole) -> None:
+        meter.count(usage, model)
         self._usage += usage
         self._by_model[model] = self._by_model.get(model, Usage()) + usage
         self._by_role[role] = self._by_role.get(role, Usage()) + usage
@@ -254,7 +313,22 @@ class Budget:
         reservation = Reservation(self._next_id, estimate, model, role, final)
         self._next_id += 1
         self._pending[reservation.id] = _Pending(reservation)
+        self._promise(_Amounts(1, estimate.tokens, estimate.usd or 0.0))
         return reservation
+
+    def _promise(self, more: _Amounts) -> None:
+        held = self._promised
+        self._promised = _Amounts(
+            held.calls + more.calls, held.tokens + more.tokens, held.usd + more.usd
+        )
+
+    def _withdraw(self, pending: _Pending) -> None:
+        if not self._pending:
+            # Sums of floats drift; nothing in flight is nothing promised.
+            self._promised = _Amounts()
+            return
+        estimate = pending.reservation.estimate
+        self._promise(_Amounts(-pending.calls, -estimate.tokens, -(estimate.usd or 0.0)))
 
     def _kept_for_final(self) -> _Amounts:
         if self._final_taken:
@@ -268,15 +342,11 @@ class Budget:
 
     def _committed(self, *, keep_final: bool, in_flight: bool = True) -> _Amounts:
         kept = self._kept_for_final() if keep_final else _Amounts()
-        pending = tuple(self._pending.values()) if in_flight else ()
+        promised = self._promised if in_flight else _Amounts()
         return _Amounts(
-            self._spent.calls + kept.calls + sum(item.calls for item in pending),
-            self._spent.tokens
-            + kept.tokens
-            + sum(item.reservation.estimate.tokens for item in pending),
-            self._spent.usd
-            + kept.usd
-            + sum(item.reservation.estimate.usd or 0.0 for item in pending),
+            self._spent.calls + kept.calls + promised.calls,
+            self._spent.tokens + kept.tokens + promised.tokens,
+            self._spent.usd + kept.usd + promised.usd,
         )
 
     def _check(self, estimate: CallEstimate, *, keep_final: bool) -> None:

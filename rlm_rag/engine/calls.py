@@ -41,9 +41,18 @@ class PricedModel:
 
 
 class ModelCalls:
-    """Sends the calls of one run and everything below it."""
+    """Sends the calls of one RLM; `keeps_final` is the root's, which may take the last call."""
 
-    def __init__(self, *, run_id: str, budget: Budget, limits: Limits, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        *,
+        run_id: str,
+        budget: Budget,
+        limits: Limits,
+        recorder: Recorder,
+        keeps_final: bool = True,
+    ) -> None:
+        self._keeps_final = keeps_final
         self._run_id = run_id
         self._budget = budget
         self._limits = limits
@@ -63,15 +72,17 @@ class ModelCalls:
     ) -> Completion:
         """Send one call, retries included; `final` draws on what was reserved for the last one.
 
+        Where only calls in flight keep it from fitting the limits, it waits for them.
+
         Raises:
             LimitReached: the call does not fit what is left; nothing was sent.
             ModelError: the provider could not serve it.
         """
         ordered = alternate(messages)
         prompt_tokens = count_message_tokens(ordered)
-        cap = self._output_cap(model.facts, max_output_tokens)
+        cap = self.output_cap(model.facts, max_output_tokens)
         _check_window(model, prompt_tokens)
-        reservation = self._reserve(model, prompt_tokens, cap, role, final)
+        reservation = await self._reserve(model, prompt_tokens, cap, role, final)
         self._sent += 1
         call = self._sent
         self._record_call(call, model, role, block, seq, ordered)
@@ -102,18 +113,19 @@ class ModelCalls:
         self._record_reply(call, completion.model, completion, started, None)
         return completion
 
-    def _reserve(
+    async def _reserve(
         self, model: PricedModel, prompt_tokens: int, cap: int | None, role: Role, final: bool
     ) -> Reservation:
         estimate = _estimate(model.facts, prompt_tokens, cap)
-        if final:
+        if final and self._keeps_final:
             return self._budget.reserve_final(estimate, model=model.name)
-        if role == "root":
+        if role == "root" and self._keeps_final:
             # The last root call has the same history before it, so it costs about as much.
             self._budget.expect_final(estimate)
-        return self._budget.reserve(estimate, model=model.name, role=role)
+        return await self._budget.admit(estimate, model=model.name, role=role)
 
-    def _output_cap(self, facts: ModelFacts, asked: int | None) -> int | None:
+    def output_cap(self, facts: ModelFacts, asked: int | None) -> int | None:
+        """The output cap that is sent for `asked` tokens; None leaves it to the provider."""
         if asked is not None:
             return asked
         if self._limits.tokens is None and self._limits.usd is None:
@@ -203,7 +215,7 @@ def _check_window(model: PricedModel, prompt_tokens: int) -> None:
         raise ContextWindowError(
             f"the prompt has about {prompt_tokens:,} tokens, the window of {model.name} "
             f"{window:,}; nothing was sent",
-            hint="split the text and send the parts with llm_query_batched",
+            hint="llm_query_chunked(text, prompt) or map_files(paths, prompt) sends it in parts",
         )
 
 

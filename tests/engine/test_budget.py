@@ -1,12 +1,15 @@
 """Calls are admitted before they are sent, and no interleaving overshoots a limit."""
 
+import asyncio
+
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.meter import metered
 from rlm_rag.models.base import Usage
 
 FREE = CallEstimate(0, 0, 0.0)
@@ -266,3 +269,91 @@ class Interleavings(RuleBasedStateMachine):
 
 TestInterleavings = Interleavings.TestCase
 TestInterleavings.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+async def spend(budget, estimate, usage, log, name, seconds=0.0):
+    try:
+        reservation = await budget.admit(estimate, model=name)
+    except LimitReached as refusal:
+        log.append((name, refusal.name))
+        return
+    await asyncio.sleep(seconds)
+    budget.settle(reservation, usage)
+    log.append((name, "ran"))
+
+
+def test_a_call_that_calls_in_flight_keep_out_waits_for_them_to_settle():
+    async def batch():
+        budget, log = Budget(Limits(tokens=1000, calls=None)), []
+        estimate, usage = CallEstimate(100, 500), Usage(calls=1, input_tokens=100, output_tokens=50)
+        await asyncio.gather(*(spend(budget, estimate, usage, log, str(n)) for n in range(8)))
+        return log
+
+    # 150 tokens each of 1,000, of which a call may need 600: the first three run, no more fits.
+    assert asyncio.run(batch()) == [
+        ("0", "ran"),
+        ("1", "ran"),
+        ("2", "ran"),
+        *((str(n), "budget_tokens") for n in range(3, 8)),
+    ]
+
+
+def test_a_waiting_call_that_is_cancelled_hands_its_turn_on():
+    async def batch():
+        budget, log = Budget(Limits(tokens=1000, calls=None)), []
+        estimate, usage = CallEstimate(100, 700), Usage(calls=1, input_tokens=10)
+        tasks = [
+            asyncio.create_task(spend(budget, estimate, usage, log, str(n), 0.01)) for n in range(4)
+        ]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        await asyncio.wait(tasks)
+        return log
+
+    assert asyncio.run(batch()) == [("0", "ran"), ("2", "ran"), ("3", "ran")]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.floats(0, 1)), max_size=12),
+    st.integers(200, 2000),
+)
+def test_no_order_of_waiting_calls_stalls_or_overshoots(calls, limit):
+    async def batch():
+        budget, log = Budget(Limits(tokens=limit, calls=None)), []
+        async with asyncio.timeout(5):
+            await asyncio.gather(
+                *(
+                    spend(
+                        budget,
+                        CallEstimate(prompt, cap),
+                        Usage(calls=1, input_tokens=prompt, output_tokens=int(cap * share)),
+                        log,
+                        n,
+                    )
+                    for n, (prompt, cap, share) in enumerate(calls)
+                )
+            )
+        return budget, log
+
+    budget, log = asyncio.run(batch())
+    assert spent(budget.usage) <= limit
+    assert len(log) == len(calls)
+    left = budget.tokens_left()
+    refused = {n for n, outcome in log if outcome != "ran"}
+    # What was refused did not fit when it was its turn, and so does not fit at the end.
+    assert all(sum(calls[n][:2]) > left for n in refused)
+
+
+def test_a_meter_counts_what_is_spent_inside_it_and_below():
+    budget = Budget(Limits())
+    with metered() as outer:
+        budget.settle(budget.reserve(FREE, model="a"), Usage(calls=1, input_tokens=1))
+        with metered() as inner:
+            budget.settle(budget.reserve(FREE, model="b"), Usage(calls=1, input_tokens=2))
+    budget.settle(budget.reserve(FREE, model="a"), Usage(calls=1, input_tokens=4))
+    assert (inner.usage.input_tokens, outer.usage.input_tokens) == (2, 3)
+    assert outer.by_model == {
+        "a": Usage(calls=1, input_tokens=1),
+        "b": Usage(calls=1, input_tokens=2),
+    }
+    assert budget.usage.input_tokens == 7
