@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 
+from rlm_rag.globs import without_part
+
 NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]{0,200}"
 
 
@@ -423,7 +425,7 @@ def _by_filename() -> dict[str, Language]:
 
 
 def _suffix(path: str) -> tuple[str, str]:
-    name = path.partition("#")[0].rpartition("/")[2]
+    name = without_part(path).rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")
     return name, dot + suffix if stem else ""
 

@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Sequence
 
 from rlm_rag.errors import RetrievalError, UsageError
-from rlm_rag.globs import compile_glob
+from rlm_rag.globs import compile_glob, without_part
 from rlm_rag.packed import PackedCorpus
 
 _SHOWN = 20
@@ -67,8 +67,9 @@ def parts(corpus: PackedCorpus, path: str) -> list[int]:
     None where `path` means a whole document, a part, several documents, or nothing.
     """
     found = candidates(corpus, path)
-    wholes = {corpus.path(number).partition("#")[0] for number in found}
-    return found if len(found) > 1 and len(wholes) == 1 and "#" not in path else []
+    wholes = {without_part(corpus.path(number)) for number in found}
+    is_whole = len(found) > 1 and len(wholes) == 1 and without_part(path) == path
+    return found if is_whole else []
 
 
 def _listed(corpus: PackedCorpus, numbers: Sequence[int]) -> str:

@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-import rlm_rag
+from rlm_rag import errors
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import (
     GrepRequest,
@@ -218,7 +218,7 @@ def _seconds(request: Request) -> float:
 
 def _module_path() -> list[str]:
     """Return this process's path of modules, relative entries left out, with this package's."""
-    package = str(Path(rlm_rag.__file__).resolve().parent.parent)
+    package = str(Path(errors.__file__).resolve().parent.parent)
     known = [entry for entry in sys.path if entry and Path(entry).is_absolute()]
     return known if package in known else [*known, package]
 

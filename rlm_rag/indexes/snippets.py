@@ -67,12 +67,13 @@ def _worth(found: Mapping[bytes, float], shown: set[bytes]) -> float:
 
 
 def _cut(text: str, found: Mapping[bytes, float], limit: int) -> str:
-    """Cut a long line around the first of its terms."""
+    """Cut a long line around the weightiest of its terms."""
     if len(text) <= limit:
         return text
     folded = text.lower()
-    places = [folded.find(term.decode("utf-8", "surrogatepass")) for term in found]
-    first = min((place for place in places if place >= 0), default=0)
+    by_weight = sorted(found, key=lambda term: (-found[term], term))
+    places = (folded.find(term.decode("utf-8", "surrogatepass")) for term in by_weight)
+    first = next((place for place in places if place >= 0), 0)
     start = max(0, first - _KEPT_BEFORE_CHARS) if first > limit - _KEPT_BEFORE_CHARS else 0
     head = "…" if start else ""
     end = start + limit - len(head)
