@@ -12,10 +12,10 @@ from functools import cache
 from rlm_rag.corpus import Corpus
 
 DOCUMENT_BYTES = 32 << 10
-_WORDS = """
-    retry backoff window corpus parse render cache budget token stream socket buffer cursor
-    handler request response session worker packet channel frame signal timeout deadline index
-""".split()
+_WORDS = (
+    "retry backoff window corpus parse render cache budget token stream socket buffer cursor "
+    "handler request response session worker packet channel frame signal timeout deadline index"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,10 @@ def documents(total_bytes: int) -> Iterator[tuple[str, str]]:
 @cache
 def _pool() -> str:
     chosen = random.Random(0)
+    words = _WORDS.split()
     lines = []
     for number in range(20_000):
-        name = "_".join(chosen.choices(_WORDS, k=2))
-        body = " + ".join(chosen.choices(_WORDS, k=4))
-        lines.append(f"def {name}_{number}({chosen.choice(_WORDS)}):\n    return {body}\n")
+        name = "_".join(chosen.choices(words, k=2))
+        body = " + ".join(chosen.choices(words, k=4))
+        lines.append(f"def {name}_{number}({chosen.choice(words)}):\n    return {body}\n")
     return "\n".join(lines)

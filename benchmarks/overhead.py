@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from benchmarks import cold_start, leaf_calls, retrieval, runs, workers
 from benchmarks.environment import compiled, machine
@@ -29,8 +30,12 @@ def main(arguments: Sequence[str] | None = None, *, plan: Plan | None = None) ->
     try:
         report = measure(chosen, options.only or tuple(SECTIONS))
     except RlmRagError as error:
-        print(f"error: {error.message}", f"hint: {error.hint}", sep="\n", file=sys.stderr)
+        print(f"error: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"hint: {error.hint}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     print(json.dumps(report.to_dict(), indent=2) if options.json else report.to_markdown())
     return 0
 
@@ -46,8 +51,16 @@ def measure(plan: Plan, names: Sequence[str]) -> Report:
     with compiled():
         for name in names:
             print(f"measuring: {name}", file=sys.stderr)
-            sections += SECTIONS[name](plan)
+            sections += (_with_load(section) for section in SECTIONS[name](plan))
     return Report(described, tuple(sections))
+
+
+def _with_load(section: Section) -> Section:
+    """Add the load average, without which no figure of a shared machine can be judged."""
+    load = machine().get("load")
+    if load is None:
+        return section
+    return replace(section, notes=(*section.notes, f"Load average afterwards: {load}."))
 
 
 def _parser() -> argparse.ArgumentParser:

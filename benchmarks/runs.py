@@ -107,7 +107,7 @@ def _cold(plan: Plan, folder: Path, script: Path) -> list[Figure]:
     rows = {
         _BARE: taken[_BARE],
         "new process: import rlm_rag": steps["import"],
-        "new process: load": steps["load"],
+        "new process: load, imports included": steps["load"],
         "new process: first ask, self-test of the sandbox included": steps["first"],
         "new process: second ask": steps["second"],
         "rlm-rag ask, whole command": taken["rlm-rag ask, whole command"],
