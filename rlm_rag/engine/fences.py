@@ -69,16 +69,17 @@ _FENCE_LINE = re.compile(
 _TAG = re.compile(r"\s*\{?\s*\.?([\w+#-]+(?:\.\d+)*)?\.?\}?")
 _PYTHON_TAG = re.compile(r"(?:i?python|py)[\d.]*")
 _ATTRIBUTE = re.compile(r"[\w.#-]+(?:=(?:\"[^\"]*\"|'[^']*'|[^\s\"'()]+))?|\{[^}]*\}?|[^{]*\}")
+# Atomic groups, since a possessive repeat of a group overruns in CPython 3.11.2 (Debian 12's).
 _STRING_OR_COMMENT = re.compile(
     r"#[^\n]*"
     r"|(?P<triple>\"\"\"|''')"
-    r"|\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?"
-    r"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?",
+    r"|\"[^\"\\\n]*+(?>(?:\\.[^\"\\\n]*+)*)\"?"
+    r"|'[^'\\\n]*+(?>(?:\\.[^'\\\n]*+)*)'?",
     re.DOTALL,
 )
 _TRIPLE_BODY = {
-    '"""': re.compile(r'[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+', re.DOTALL),
-    "'''": re.compile(r"[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+", re.DOTALL),
+    '"""': re.compile(r'[^"\\]*+(?>(?:(?:\\.|"(?!""))[^"\\]*+)*)', re.DOTALL),
+    "'''": re.compile(r"[^'\\]*+(?>(?:(?:\\.|'(?!''))[^'\\]*+)*)", re.DOTALL),
 }
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 

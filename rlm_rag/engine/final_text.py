@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _CALL = re.compile(r"^[ \t>]*[*`_]*(?P<name>FINAL_VAR|FINAL)\(", re.MULTILINE)
 _LITERAL = re.compile(
     r"\s*(?P<literal>[rRuU]?(?:\"\"\".*?\"\"\"|'''.*?'''"
-    r"|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+'))\s*,?\s*\)",
+    r"|\"[^\"\\]*+(?>(?:\\.[^\"\\]*+)*)\"|'[^'\\]*+(?>(?:\\.[^'\\]*+)*)'))\s*,?\s*\)",
     re.DOTALL,
 )
 # Parentheses count, but not those of a list's markers, of quotations or of code spans. An

@@ -56,7 +56,7 @@ class Language:
 _QUOTED = rb"'(?:[^'\\\n]|\\.){0,4000}'|" rb'"(?:[^"\\\n]|\\.){0,4000}"'
 _SLASHED = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _C_MASK = _SLASHED + rb"|" + _QUOTED
-_BACKTICKS = rb"`(?:[^`\\]|\\.)*+`"
+_BACKTICKS = rb"`(?>(?:[^`\\]|\\.)*)`"
 _HASH = rb"#[^\n]*"
 
 # Words that stand before a parenthesis and a brace without defining anything.
