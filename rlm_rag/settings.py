@@ -11,7 +11,7 @@ import math
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -196,12 +196,14 @@ def read_settings(
     environ: Mapping[str, str] | None = None,
     user_file: Path | None = None,
     folder: Path | None = None,
+    sources: Sequence[str] = (),
 ) -> Settings:
     """Read every source of settings; the first that names a setting decides it.
 
     Order: `flags` (None: not given), the environment, the user's file, `[tool.rlm-rag]` of
     `folder`'s pyproject.toml. `limit_defaults` are those of `Limits`, beyond which a project
-    may not go. `environ`, `user_file` and `folder` default to the process's own.
+    may not go. `environ`, `user_file` and `folder` default to the process's own. A project
+    file that lies in one of `sources` belongs to the corpus, and is not asked.
 
     Raises:
         SettingsError: a value of the wrong kind, an unknown key, or a user file that cannot
@@ -216,7 +218,7 @@ def read_settings(
     _read_user_file(user_file or user_config_file(environ), found)
     project_file = _working_folder(folder)
     if project_file is not None:
-        _read_project(project_file / "pyproject.toml", found)
+        _read_project(project_file / "pyproject.toml", found, sources)
     return found.settings()
 
 
@@ -334,7 +336,7 @@ def _read_user_file(path: Path | None, found: _Found) -> None:
     _offer_table(table, "user", str(path), found)
 
 
-def _read_project(path: Path, found: _Found) -> None:
+def _read_project(path: Path, found: _Found, sources: Sequence[str]) -> None:
     try:
         if not path.is_file():
             return
@@ -347,9 +349,19 @@ def _read_project(path: Path, found: _Found) -> None:
     if table is None:
         return
     origin = f"[tool.rlm-rag] of {path}"
+    if any(_lies_in(path, source) for source in sources):
+        found.warnings.append(f"{origin} is ignored: the file is part of the corpus")
+        return
     if not isinstance(table, dict):
         raise SettingsError(f"{origin} must be a table", hint="[tool.rlm-rag]\nmodel = ...")
     _offer_table(table, "project", origin, found)
+
+
+def _lies_in(path: Path, source: str) -> bool:
+    # A source may be called NAME=SOURCE; a folder that is called so itself wins.
+    given = Path(source)
+    folder = given if given.exists() else Path(source.partition("=")[2] or source)
+    return path.resolve().is_relative_to(folder.resolve())
 
 
 def _offer_table(table: Mapping[str, object], scope: Scope, origin: str, found: _Found) -> None:

@@ -201,3 +201,25 @@ def test_any_text_is_parsed_or_refused_with_a_settings_error(row: object, text: 
         read_settings({name: text}, limit_defaults=DEFAULTS, environ={}, folder=Path("/nowhere"))
     except SettingsError as error:
         assert error.message.startswith("--")
+
+
+def test_a_project_that_is_asked_about_sets_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.rlm-rag]\nmodel = "openai/dear"\n')
+    inside = tmp_path / "src"
+    inside.mkdir()
+    for sources, model in (
+        ([str(tmp_path)], None),
+        ([f"mine={tmp_path}"], None),
+        (["-", str(tmp_path / "..")], None),
+        ([str(inside)], "openai/dear"),
+        ([], "openai/dear"),
+    ):
+        settings = read_settings(
+            limit_defaults={},
+            environ={},
+            user_file=tmp_path / "none",
+            folder=tmp_path,
+            sources=sources,
+        )
+        assert settings.model == model
+        assert bool(settings.warnings) == (model is None)
