@@ -214,6 +214,6 @@ def _observe(coverage: Coverage, name: str, result: Result) -> None:
     elif isinstance(result, SymbolsResult):
         for symbol in result.symbols:
             coverage.searched(symbol.path, symbol.line, symbol.line)
-    elif result.path is not None and result.line:
+    elif isinstance(result, TextResult) and result.path is not None and result.line:
         record = coverage.read if name == "read" else coverage.searched
         record(result.path, result.line, result.end_line)

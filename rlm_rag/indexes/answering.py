@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, assert_never
@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from rlm_rag.errors import RetrievalError, UsageError
 from rlm_rag.globs import compile_glob
 from rlm_rag.indexes.build import build_index
+from rlm_rag.indexes.definitions import definitions
 from rlm_rag.indexes.grep import grep
 from rlm_rag.indexes.outline import outline
 from rlm_rag.indexes.ranking import Weights
@@ -19,6 +20,8 @@ from rlm_rag.indexes.requests import (
     MAX_CONTEXT_LINES,
     MAX_GREP_HITS,
     MAX_K,
+    BordersRequest,
+    BordersResult,
     GrepRequest,
     GrepResult,
     OutlineRequest,
@@ -40,6 +43,8 @@ from rlm_rag.packed import PackedCorpus
 MAX_QUERY_CHARS = 200_000
 
 _FOCUS_HITS = 40
+# Too many and too small to split a text at.
+_NO_BORDERS = frozenset(("variable", "constant", "declaration"))
 # Files that score less than this share of the best do not bear on the focus.
 _FOCUS_SHARE = 0.5
 
@@ -77,6 +82,8 @@ class Answerer:
             return self._grep(request)
         if isinstance(request, SymbolsRequest):
             return self._symbols(request)
+        if isinstance(request, BordersRequest):
+            return self._borders(request)
         try:
             return self._text(request)
         except RetrievalError as error:
@@ -90,7 +97,7 @@ class Answerer:
     def _search(self, request: SearchRequest) -> SearchResult:
         _check_text("query", request.query, limit=MAX_QUERY_CHARS)
         k, note = _capped("k", request.k, MAX_K)
-        allowed, unmatched = self._allowed(request.path_glob)
+        allowed, unmatched = self._allowed(request.path_glob, request.within)
         hits = self._search_index().search(request.query, k=k, allowed=allowed)
         return SearchResult(hits, _joined(note, unmatched))
 
@@ -100,13 +107,13 @@ class Answerer:
         k, note = _capped("k", request.k, MAX_GREP_HITS)
         before, before_note = _capped("before", request.before, MAX_CONTEXT_LINES, least=0)
         after, after_note = _capped("after", request.after, MAX_CONTEXT_LINES, least=0)
-        allowed, unmatched = self._allowed(request.path_glob)
+        allowed, unmatched = self._allowed(request.path_glob, request.within)
         result = grep(self._corpus, replace(request, k=k, before=before, after=after), allowed)
         return replace(result, note=_joined(note, before_note, after_note, unmatched))
 
     def _symbols(self, request: SymbolsRequest) -> SymbolsResult:
         _check_text("name", request.name)
-        allowed, unmatched = self._allowed(request.path_glob)
+        allowed, unmatched = self._allowed(request.path_glob, request.within)
         result = symbols(self._corpus, request, allowed)
         return replace(result, note=unmatched or result.note)
 
@@ -128,17 +135,36 @@ class Answerer:
                     _check_text("focus", request.focus)
                 _check_whole("budget_chars", request.budget_chars, 1)
                 searcher = self._search_index()
-                return repo_map(self._corpus, searcher.index, request, self._focused(request.focus))
+                focused = self._focused(request.focus, request.within)
+                return repo_map(self._corpus, searcher.index, request, focused)
             case _:
                 assert_never(request)
 
-    def _focused(self, focus: str | None) -> list[str] | None:
-        if focus is None:
-            return None
+    def _borders(self, request: BordersRequest) -> BordersResult:
+        _check_text("path", request.path)
+        if request.text is None:
+            number = self._corpus.index_of(request.path)
+            if number is None:
+                raise RetrievalError(f"no document has the path {request.path!r}")
+            data = bytes(self._corpus.content_bytes(number))
+        else:
+            data = request.text.encode("utf-8", "surrogatepass")
+        found = definitions(request.path, data)
+        return BordersResult(
+            tuple((one.line, one.depth) for one in found if one.kind not in _NO_BORDERS)
+        )
+
+    def _focused(self, focus: str | None, within: Sequence[str] | None) -> Sequence[str] | None:
+        if focus is None or not focus.strip():
+            return within
         searcher = self._search_index()
-        hits = searcher.search(focus, k=_FOCUS_HITS)
+        allowed, _ = self._allowed(None, within)
+        hits = searcher.search(focus, k=_FOCUS_HITS, allowed=allowed)
         named = [path for path in searcher.index.paths if focus.strip() in path]
-        return [*named, *(hit.path for hit in hits if hit.score >= _FOCUS_SHARE * hits[0].score)]
+        return [
+            *(path for path in named if allowed is None or allowed(path)),
+            *(hit.path for hit in hits),
+        ]
 
     def _search_index(self) -> Searcher:
         if self._searcher is None:
@@ -146,16 +172,23 @@ class Answerer:
             self._searcher = Searcher(self._corpus, index, weights=self._weights)
         return self._searcher
 
-    def _allowed(self, glob: object) -> tuple[Callable[[str], bool] | None, str | None]:
-        """Return the test of a glob, and what is to be said if no path passes it."""
+    def _allowed(
+        self, glob: object, within: Sequence[str] | None
+    ) -> tuple[Callable[[str], bool] | None, str | None]:
+        """Return the test of a glob and of `within`, and what to say if no path passes it."""
+        inside = None if within is None else frozenset(within).__contains__
         if glob is None:
-            return None, None
+            return inside, None
         if not isinstance(glob, str):
             raise RetrievalError(f"path_glob must be a string, not {type(glob).__name__}")
         try:
-            allowed = compile_glob(glob)
+            matches = compile_glob(glob)
         except UsageError as error:
             raise RetrievalError(error.message, hint=error.hint) from error
+
+        def allowed(path: str) -> bool:
+            return (inside is None or inside(path)) and matches(path)
+
         if any(map(allowed, self._corpus.paths())):
             return allowed, None
         return allowed, f"no path of the corpus matches path_glob={glob!r}"

@@ -1,7 +1,8 @@
 """What can be asked of an index, and what it answers: plain values, safe to send between processes.
 
 A request names one retrieval primitive; `Retriever.retrieve` answers it. Lines are 1-based
-and inclusive, counted by `rlm_rag.packed`.
+and inclusive, counted by `rlm_rag.packed`. `within` restricts a request to documents of exactly
+these paths.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class SearchRequest:
     query: str
     k: int = 10
     path_glob: str | None = None
+    within: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class GrepRequest:
     after: int = 0
     ignore_case: bool = False
     timeout_seconds: float = 20.0
+    within: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class SymbolsRequest:
     name: str
     path_glob: str | None = None
     references: bool = False
+    within: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +66,25 @@ class ReadRequest:
 class RepoMapRequest:
     focus: str | None = None
     budget_chars: int = 4000
+    within: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BordersRequest:
+    """Where a text may be split: the document `path`, or `text`, read as `path` names it."""
+
+    path: str
+    text: str | None = None
 
 
 Request = (
-    SearchRequest | GrepRequest | OutlineRequest | SymbolsRequest | ReadRequest | RepoMapRequest
+    SearchRequest
+    | GrepRequest
+    | OutlineRequest
+    | SymbolsRequest
+    | ReadRequest
+    | RepoMapRequest
+    | BordersRequest
 )
 
 
@@ -144,7 +163,15 @@ class TextResult:
     note: str | None = None
 
 
-Result = SearchResult | GrepResult | SymbolsResult | TextResult
+@dataclass(frozen=True, slots=True)
+class BordersResult:
+    """`(line, depth)` of each definition or heading; the outermost have depth 0."""
+
+    borders: tuple[tuple[int, int], ...]
+    note: str | None = None
+
+
+Result = SearchResult | GrepResult | SymbolsResult | TextResult | BordersResult
 
 
 def checked_timeout(seconds: object) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 from rlm_rag import errors
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import (
+    BordersRequest,
     GrepRequest,
     OutlineRequest,
     ReadRequest,
@@ -211,7 +212,7 @@ def _seconds(request: Request) -> float:
     """Return how long the process may take over a request."""
     if isinstance(request, GrepRequest):
         return checked_timeout(request.timeout_seconds) + _GREP_GRACE_SECONDS
-    if isinstance(request, (OutlineRequest, ReadRequest)):
+    if isinstance(request, (BordersRequest, OutlineRequest, ReadRequest)):
         return _LOOKUP_SECONDS
     return _BUILD_SECONDS
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import (
+    BordersRequest,
+    BordersResult,
     GrepHit,
     GrepRequest,
     GrepResult,
@@ -34,6 +36,7 @@ _REQUESTS: dict[str, type[Request]] = {
         SymbolsRequest,
         ReadRequest,
         RepoMapRequest,
+        BordersRequest,
     )
 }
 
@@ -49,6 +52,8 @@ def to_json(result: Result) -> Any:
         return [asdict(hit) for hit in result.hits]
     if isinstance(result, SymbolsResult):
         return [asdict(symbol) for symbol in result.symbols]
+    if isinstance(result, BordersResult):
+        return [list(border) for border in result.borders]
     if isinstance(result, TextResult):
         return f"Error: {result.error}" if result.error else result.text
     value: dict[str, Any] = {
@@ -120,6 +125,9 @@ def decode_result(line: bytes) -> tuple[int, Result | RetrievalError]:
         case "GrepResult":
             fields["hits"] = tuple(_decoded_grep_hit(hit) for hit in fields["hits"])
             return number, GrepResult(**fields)
+        case "BordersResult":
+            borders = tuple((line, depth) for line, depth in fields["borders"])
+            return number, BordersResult(borders, fields["note"])
         case _:
             return number, TextResult(**fields)
 
