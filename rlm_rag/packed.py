@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
 SHAPES = ("documents", "text", "texts", "mapping")
 
-_MAGIC = b"RLMPACK\x01"
-# path offset, path bytes, encoding number, content offset, content bytes, lines
-_ROW = struct.Struct("<QIIQQQ")
+_MAGIC = b"RLMPACK\x02"
+# path offset, path bytes, encoding number, content offset, content bytes, lines, digest
+_ROW = struct.Struct("<QIIQQQ16s")
+DIGEST_BYTES = 16
 _ORDER = struct.Struct("<Q")
 # documents, content bytes, lines, offset of: paths, rows, order, encodings; shape; sha256; magic
 _TRAILER = struct.Struct("<QQQQQQQ16s32s8s")
@@ -180,6 +181,8 @@ class PackedWriter:
             PackedCorpusError: the file could not be written.
             ValueError: `encoding` is no codec's name, or the writer was closed.
         """
+        from hashlib import sha256
+
         if self._fd is None:
             raise ValueError("this packed corpus is closed")
         if encoding is not None and not encoding.replace("-", "_").isidentifier():
@@ -189,14 +192,23 @@ class PackedWriter:
             raise SourceError(
                 f"Two documents have the path {path!r}.", hint="Give each document its own path."
             )
-        for part in (name, body):
-            self._digest.update(len(part).to_bytes(8, "little"))
-            self._digest.update(part)
+        digest = sha256(len(name).to_bytes(8, "little"))
+        digest.update(name)
+        digest.update(body)
+        self._digest.update(digest.digest())
         start = self._offset
         self._write(body)
         number = self._encodings.setdefault(encoding, len(self._encodings))
         self._paths[name] = len(self._paths)
-        self._rows += _ROW.pack(0, len(name), number, start, len(body), count_lines(body))
+        self._rows += _ROW.pack(
+            0,
+            len(name),
+            number,
+            start,
+            len(body),
+            count_lines(body),
+            digest.digest()[:DIGEST_BYTES],
+        )
 
     def close(self) -> None:
         """Finish the file and move it to its path; idempotent.
@@ -376,7 +388,7 @@ class PackedCorpus:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256, in hex, of all paths and contents in their order."""
+        """SHA-256, in hex, over the SHA-256 of each document's path and content, in order."""
         return self._fingerprint
 
     @property
@@ -413,6 +425,11 @@ class PackedCorpus:
         """Return how many lines a document has."""
         lines: int = self._row(number)[5]
         return lines
+
+    def digest(self, number: int) -> bytes:
+        """Return 16 bytes that stand for a document's path and content together."""
+        digest: bytes = self._row(number)[6]
+        return digest
 
     def encoding(self, number: int) -> str | None:
         """Return what a document's bytes were decoded from; None where it came as text."""

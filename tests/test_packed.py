@@ -126,6 +126,16 @@ def test_shape_and_encodings_are_kept(tmp_path: Path) -> None:
         assert [corpus.encoding(i) for i in range(3)] == ["utf-8-sig", None, "cp1252"]
 
 
+def test_a_digest_stands_for_a_path_with_its_content(tmp_path: Path) -> None:
+    with PackedCorpus.open(write(tmp_path / "a", {"a": "bc", "ab": "c", "d": ""})) as first:
+        digests = [first.digest(number) for number in range(len(first))]
+    with PackedCorpus.open(write(tmp_path / "b", {"d": "", "a": "bc", "ab": "d"})) as second:
+        others = {second.path(number): second.digest(number) for number in range(len(second))}
+    assert len(set(digests)) == 3
+    assert (others["a"], others["d"]) == (digests[0], digests[2])
+    assert others["ab"] != digests[1]
+
+
 def test_the_fingerprint_follows_paths_and_contents_alone(tmp_path: Path) -> None:
     def fingerprint(documents: dict[str, str], **options: str) -> str:
         with PackedCorpus.open(write(tmp_path / "c", documents, **options)) as corpus:
