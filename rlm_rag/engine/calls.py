@@ -14,7 +14,7 @@ from rlm_rag.models.base import Completion, LanguageModel, Message, ModelRequest
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.messages import alternate
 from rlm_rag.models.prices import ModelFacts
-from rlm_rag.models.retry import complete_with_retries
+from rlm_rag.models.retry import Patience, complete_with_retries
 from rlm_rag.models.tokens import count_message_tokens
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
@@ -96,8 +96,12 @@ class ModelCalls:
                 model.model,
                 request,
                 limiter=model.limiter,
+                owner=self._run_id,
                 before_attempt=attempts.begin,
-                deadline_seconds=self._timeout(final),
+                patience=Patience(
+                    seconds=self._timeout(final),
+                    queue_seconds=self._budget.seconds_left(final=final),
+                ),
             )
         except (ModelError, LimitReached) as error:
             attempts.failed()

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
 from rlm_rag.errors import ModelError, ModelTimeoutError, RateLimitError
 from rlm_rag.models.base import Completion, LanguageModel, ModelRequest
-from rlm_rag.models.limiter import Limiter
+from rlm_rag.models.limiter import Limiter, Permit
 
 DEFAULT_ATTEMPTS = 4
+# A provider that limits its rate will answer in the end; each refusal halves what it is sent, so
+# that a few are enough to come down to what it takes.
+RATE_LIMITED_ATTEMPTS = 10
 FIRST_WAIT_SECONDS = 0.5
 MAX_BACKOFF_SECONDS = 20.0
 MAX_WAIT_SECONDS = 120.0
@@ -38,75 +42,144 @@ class Pauses:
         return bound * (0.5 + 0.5 * self.dice.random())
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long and how often one call may be tried.
+
+    `attempts` bounds its requests, but for those that met a rate limit: of these there may be
+    `RATE_LIMITED_ATTEMPTS`. `seconds` runs from the first turn to the last reply, `queue_seconds`
+    from now to the first turn; None: no limit.
+    """
+
+    attempts: int = DEFAULT_ATTEMPTS
+    seconds: float | None = None
+    queue_seconds: float | None = None
+
+
 async def complete_with_retries(
     model: LanguageModel,
     request: ModelRequest,
     *,
     limiter: Limiter,
+    owner: Hashable = None,
     before_attempt: Callable[[], Awaitable[None] | None] | None = None,
-    attempts: int = DEFAULT_ATTEMPTS,
-    deadline_seconds: float | None = None,
+    patience: Patience | None = None,
     pauses: Pauses | None = None,
 ) -> Completion:
-    """The model's completion, after at most `attempts` requests.
+    """The model's completion, after as many requests as `patience` allows.
 
     `before_attempt` is called each time a request is about to be sent, in its turn, and may
-    raise to stop. All attempts and waits together end `deadline_seconds` from now (None: no
-    limit); no wait is longer than `MAX_WAIT_SECONDS`, and one that would be is not begun. A turn
-    of the limiter is held while a request is under way, not while waiting to repeat it. The
-    completion's `usage.calls` counts the requests sent.
+    raise to stop. No wait is longer than `MAX_WAIT_SECONDS`, and one that would be is not
+    begun. A rate limit keeps everybody from sending to the provider for as long. A turn of the
+    limiter, in the line of `owner`, is held while a request is under way, not while waiting to
+    repeat it. The completion's `usage.calls` counts the requests sent.
 
     Raises:
         ModelError: the last attempt's, at once where repeating is of no use.
     """
-    how = pauses or Pauses()
-    clock = asyncio.get_running_loop().time
-    end = None if deadline_seconds is None else clock() + deadline_seconds
-    for attempt in range(1, attempts + 1):
-        try:
-            completion = await _attempt(model, request, limiter, before_attempt, end)
-        except ModelError as error:
-            wait = how.seconds_before(attempt + 1, error)
-            too_long = wait > MAX_WAIT_SECONDS or (end is not None and clock() + wait >= end)
-            if not error.retryable or attempt == attempts or too_long:
-                raise _counted(error, attempt) from error
-            await how.sleep(wait)
-        else:
-            return replace(completion, usage=replace(completion.usage, calls=attempt))
-    raise ValueError(f"attempts must be at least 1, not {attempts}")
+    trying = _Trying(
+        model, request, limiter, owner, before_attempt, patience or Patience(), pauses or Pauses()
+    )
+    return await trying.complete()
 
 
-async def _attempt(
-    model: LanguageModel,
-    request: ModelRequest,
-    limiter: Limiter,
-    before_attempt: Callable[[], Awaitable[None] | None] | None,
-    end: float | None,
-) -> Completion:
-    async with limiter.permit() as permit:
-        if end is not None:
-            left = end - asyncio.get_running_loop().time()
+@dataclass(slots=True)
+class _Trying:
+    """One call's attempts."""
+
+    model: LanguageModel
+    request: ModelRequest
+    limiter: Limiter
+    owner: Hashable
+    before_attempt: Callable[[], Awaitable[None] | None] | None
+    patience: Patience
+    pauses: Pauses
+    sent: int = 0
+    failed: int = 0
+    end: float | None = None
+
+    async def complete(self) -> Completion:
+        while True:
+            try:
+                completion = await self._attempt()
+            except ModelError as error:
+                wait = self._wait_after(error)
+                if wait is None:
+                    raise _counted(error, self.sent) from error
+                await self.pauses.sleep(wait)
+            else:
+                return replace(completion, usage=replace(completion.usage, calls=self.sent))
+
+    def _wait_after(self, error: ModelError) -> float | None:
+        """The seconds to wait before the next attempt; None where there is to be none."""
+        if not isinstance(error, RateLimitError):
+            self.failed += 1
+        if (
+            not error.retryable
+            or self.failed >= self.patience.attempts
+            or self.sent >= max(RATE_LIMITED_ATTEMPTS, self.patience.attempts)
+        ):
+            return None
+        wait = self.pauses.seconds_before(self.sent + 1, error)
+        late = self.end is not None and _now() + wait >= self.end
+        return None if wait > MAX_WAIT_SECONDS or late else wait
+
+    async def _attempt(self) -> Completion:
+        until = self.end
+        if until is None and self.patience.queue_seconds is not None:
+            until = _now() + self.patience.queue_seconds
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout_at(until):
+                    permit = await stack.enter_async_context(
+                        self.limiter.permit(self.owner, again=self.sent > 0)
+                    )
+            except TimeoutError:
+                self.end = until
+                raise self._out_of_time() from None
+            if self.end is None and self.patience.seconds is not None:
+                self.end = _now() + self.patience.seconds
+            return await self._send(permit)
+
+    async def _send(self, permit: Permit) -> Completion:
+        request = self.request
+        if self.end is not None:
+            left = self.end - _now()
             if left <= 0:
-                raise ModelTimeoutError(
-                    f"no time was left to send the request to model {model.name!r}",
-                    hint="raise the call's time limit, or lower --concurrency",
-                )
+                raise self._out_of_time()
             request = replace(request, timeout_seconds=min(request.timeout_seconds, left))
-        if before_attempt is not None:
-            ready = before_attempt()
+        if self.before_attempt is not None:
+            ready = self.before_attempt()
             if inspect.isawaitable(ready):
                 await ready
+        self.sent += 1
         try:
-            completion = await model.complete(request)
-        except (RateLimitError, ModelTimeoutError):
+            completion = await self.model.complete(request)
+        except RateLimitError as error:
+            pause = error.retry_after_seconds
+            pause = FIRST_WAIT_SECONDS if pause is None else pause
+            # Whoever is told to wait longer than is worth it gives up, each for itself.
+            permit.throttled(pause if pause <= MAX_WAIT_SECONDS else 0.0)
+            raise
+        except ModelTimeoutError:
             permit.throttled()
             raise
         permit.succeeded()
         return completion
 
+    def _out_of_time(self) -> ModelTimeoutError:
+        return ModelTimeoutError(
+            f"no time was left to send the request to model {self.model.name!r}",
+            hint="raise the call's time limit, or lower --concurrency",
+        )
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
 
 def _counted(error: ModelError, attempts: int) -> ModelError:
-    if attempts == 1:
+    if attempts <= 1:
         return error
     return type(error)(
         f"{error.message} ({attempts} attempts)",

@@ -19,9 +19,16 @@ from rlm_rag.errors import (
 from rlm_rag.models.base import Completion, Message, ModelRequest, Usage
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.openai_compatible import OpenAiCompatibleModel
-from rlm_rag.models.retry import MAX_WAIT_SECONDS, Pauses, complete_with_retries
+from rlm_rag.models.retry import (
+    MAX_WAIT_SECONDS,
+    RATE_LIMITED_ATTEMPTS,
+    Patience,
+    Pauses,
+    complete_with_retries,
+)
 from tests.servers.loopback import cut, failed, rate_limited, raw
 from tests.servers.openai_chat import OpenAiChatServer
+from tests.virtual_time import run_virtually
 
 HELLO = ModelRequest(messages=(Message("user", "hello"),), timeout_seconds=10)
 
@@ -59,7 +66,7 @@ class Outcomes:
 def test_a_request_is_repeated_through_every_passing_failure(
     openai_server: OpenAiChatServer,
 ) -> None:
-    openai_server.script = [rate_limited(2), failed(500), cut(), "at last"]
+    openai_server.script = [rate_limited(0.2), failed(500), cut(), "at last"]
     clock = Clock()
     begun: list[int] = []
 
@@ -78,7 +85,7 @@ def test_a_request_is_repeated_through_every_passing_failure(
     completion = asyncio.run(run())
     assert completion.text == "at last"
     assert completion.usage.calls == 4 == len(openai_server.received) == len(begun)
-    assert 2 <= clock.waits[0] <= 2.2
+    assert 0.2 <= clock.waits[0] <= 0.22
     assert 0.5 <= clock.waits[1] <= 1
     assert 1 <= clock.waits[2] <= 2
 
@@ -90,7 +97,11 @@ def test_the_last_failure_says_how_often_it_was_tried(openai_server: OpenAiChatS
         model = OpenAiCompatibleModel("m", api_base=openai_server.api_base)
         try:
             await complete_with_retries(
-                model, HELLO, limiter=Limiter(), attempts=3, pauses=Clock().pauses()
+                model,
+                HELLO,
+                limiter=Limiter(),
+                patience=Patience(attempts=3),
+                pauses=Clock().pauses(),
             )
         finally:
             await model.aclose()
@@ -142,7 +153,7 @@ def test_a_wait_that_is_too_long_is_not_begun(
                 model,
                 HELLO,
                 limiter=Limiter(),
-                deadline_seconds=deadline_seconds,
+                patience=Patience(seconds=deadline_seconds),
                 pauses=clock.pauses(),
             )
         )
@@ -151,10 +162,13 @@ def test_a_wait_that_is_too_long_is_not_begun(
 
 def test_a_request_times_out_by_the_deadline() -> None:
     model = Outcomes(["fine"])
-    asyncio.run(complete_with_retries(model, HELLO, limiter=Limiter(), deadline_seconds=3))
+    patience = Patience(seconds=3)
+    asyncio.run(complete_with_retries(model, HELLO, limiter=Limiter(), patience=patience))
     assert 0 < model.timeouts[0] <= 3
     with pytest.raises(ModelTimeoutError, match="no time was left"):
-        asyncio.run(complete_with_retries(model, HELLO, limiter=Limiter(), deadline_seconds=0))
+        asyncio.run(
+            complete_with_retries(model, HELLO, limiter=Limiter(), patience=Patience(seconds=0))
+        )
 
 
 def test_no_turn_is_held_while_waiting_to_repeat() -> None:
@@ -201,3 +215,56 @@ def test_a_provider_that_limits_its_rate_is_served_in_full_and_in_time(
     assert asyncio.run(run()) == [f"re: {number}" for number in range(60)]
     assert len(openai_server.received) == 66
     assert time.monotonic() - started < 5
+
+
+def test_a_rate_limit_may_be_met_more_often_than_a_failure_and_not_for_ever() -> None:
+    limited = [RateLimitError("later", retry_after_seconds=1)] * 40
+    model = Outcomes([*limited[:8], ProviderServerError("boom"), "at last"])
+    done = run_virtually(complete_with_retries(model, HELLO, limiter=Limiter()))
+    assert (done.text, done.usage.calls) == ("at last", 10)
+    with pytest.raises(RateLimitError, match=f"{RATE_LIMITED_ATTEMPTS} attempts"):
+        run_virtually(complete_with_retries(Outcomes(limited), HELLO, limiter=Limiter()))
+
+
+def test_one_refusal_for_the_rate_keeps_all_other_calls_from_being_sent() -> None:
+    sent: list[float] = []
+
+    class Refusing:
+        name = "refusing"
+
+        async def complete(self, request: ModelRequest) -> Completion:
+            sent.append(asyncio.get_running_loop().time())
+            await asyncio.sleep(0.1)
+            if len(sent) == 1:
+                raise RateLimitError("later", retry_after_seconds=30)
+            return Completion("fine", Usage(calls=1), self.name)
+
+    async def run() -> None:
+        limiter = Limiter(1)
+        calls = (complete_with_retries(Refusing(), HELLO, limiter=limiter) for _ in range(5))
+        await asyncio.gather(*calls)
+
+    run_virtually(run())
+    assert len(sent) == 6
+    assert min(sent[1:]) >= 30
+
+
+def test_time_in_line_is_not_the_time_of_the_call() -> None:
+    class Slow:
+        name = "slow"
+
+        async def complete(self, request: ModelRequest) -> Completion:
+            await asyncio.sleep(9)
+            return Completion("fine", Usage(calls=1), self.name)
+
+    async def run(patience: Patience) -> list[Completion | BaseException]:
+        limiter = Limiter(2)
+        calls = (
+            complete_with_retries(Slow(), HELLO, limiter=limiter, patience=patience)
+            for _ in range(20)
+        )
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    assert all(isinstance(d, Completion) for d in run_virtually(run(Patience(seconds=10))))
+    bounded = run_virtually(run(Patience(seconds=10, queue_seconds=20)))
+    assert [isinstance(done, ModelTimeoutError) for done in bounded] == [False] * 6 + [True] * 14
