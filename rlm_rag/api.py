@@ -14,7 +14,7 @@ from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.engine.run import Run, RunOptions
-from rlm_rag.errors import RetrievalError, RunInterrupted
+from rlm_rag.errors import RetrievalError, RlmRagError, RunInterrupted
 from rlm_rag.indexes.requests import (
     GrepRequest,
     GrepResult,
@@ -167,8 +167,10 @@ class SearchableCorpus(Corpus):
 
     def close(self) -> None:
         _OPEN.discard(self)
-        loop_thread().run(self._retriever.aclose())
-        super().close()
+        try:
+            loop_thread().run(self._retriever.aclose())
+        finally:
+            super().close()
 
 
 _OPEN: weakref.WeakSet[SearchableCorpus] = weakref.WeakSet()
@@ -262,12 +264,10 @@ class RLM:
         opened = _open(corpus)
         try:
             run = self._run(opened, question)
-            future = loop_thread().submit(run.execute())
             try:
-                return future.result()
+                return loop_thread().submit(run.execute()).result()
             except KeyboardInterrupt:
-                loop_thread().call_soon(run.interrupt)
-                raise RunInterrupted(future.result(INTERRUPT_SECONDS)) from None
+                raise RunInterrupted(_interrupted(run)) from None
         finally:
             if opened is not corpus:
                 opened.close()
@@ -286,6 +286,16 @@ class RLM:
         return Run(
             corpus=corpus, retriever=corpus.retriever, question=question, options=self._options
         )
+
+
+def _interrupted(run: Run) -> Answer:
+    try:
+        return loop_thread().submit(run.interrupted()).result(INTERRUPT_SECONDS)
+    except RlmRagError:
+        # It had failed by itself when the interrupt came, which is what is told.
+        return run.no_answer()
+    except TimeoutError:
+        raise KeyboardInterrupt from None
 
 
 def _open(corpus: Corpus | Source) -> SearchableCorpus:

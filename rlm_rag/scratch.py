@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,9 @@ except ImportError:
 
 _PREFIX = "rlm-rag-host-"
 _LOCK_NAME = "lock"
+# No process takes this long from making a folder to locking it: it died in between.
+_UNLOCKED_SECONDS = 3600.0
+_own: set[Path] = set()
 
 
 class ScratchFolder:
@@ -34,6 +38,7 @@ class ScratchFolder:
     def __init__(self) -> None:
         remove_stale()
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        _own.add(self.path)
         lock = None
         try:
             lock = _lock(self.path)
@@ -43,6 +48,19 @@ class ScratchFolder:
     def close(self) -> None:
         """Remove the folder and all in it; idempotent."""
         self._finalizer()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_own.clear)
+
+
+def remove_own() -> None:
+    """Remove every folder of this process, for one that ends where it stands.
+
+    Idempotent; also finishes what an interrupt broke off.
+    """
+    for folder in tuple(_own):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_stale() -> None:
@@ -68,7 +86,11 @@ def _own_folders(parent: Path) -> Iterator[Path]:
 @contextmanager
 def _abandoned(lock: Path) -> Iterator[bool]:
     """Hold the lock while the caller removes its folder; a folder with no lock is being made."""
-    descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        yield time.time() - lock.parent.stat().st_mtime > _UNLOCKED_SECONDS
+        return
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -96,5 +118,6 @@ def _remove(folder: Path, lock: int | None, owner: int) -> None:
     if os.getpid() != owner:
         return
     shutil.rmtree(folder, ignore_errors=True)
+    _own.discard(folder)
     if lock is not None:
         os.close(lock)

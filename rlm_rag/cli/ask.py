@@ -85,7 +85,7 @@ def ask(
     sources, question = split_last(arguments, what="the question", example=EXAMPLE)
     loading = take_loading(options)
     flags: dict[str, Value] = options | ({"trace": False} if no_trace else {})
-    settings = read_settings(flags, limit_defaults=LIMIT_DEFAULTS)
+    settings = read_settings(flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
     _announce(settings)
     display = choose_display(quiet=quiet, verbose=verbose)
     rlm = _rlm(settings, price, display)
@@ -96,10 +96,14 @@ def ask(
             answer = interruption.answer
         finally:
             display.close()
+        if answer.stop_reason == "interrupted" and not answer.iterations:
+            raise KeyboardInterrupt
         if as_json:
             streams.result_json(answer.to_dict())
         else:
             _show(answer)
+        # What was paid for is shown before anything else can be interrupted.
+        streams.flush()
         if not quiet:
             _show_figures(answer)
     return _exit_code(answer)

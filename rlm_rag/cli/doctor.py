@@ -115,8 +115,6 @@ def _traces() -> Check:
         runs = store.list_runs()
     except RlmRagError as error:
         return Check("traces", "failed", error.message, error.hint)
-    except RuntimeError as error:  # Path.home() where there is no home
-        return Check("traces", "failed", str(error), "set HOME or XDG_STATE_HOME")
     above = _nearest_folder(store.folder)
     if not os.access(above, os.W_OK):
         hint = "set XDG_STATE_HOME to a folder you can write, or use --no-trace"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import traceback
@@ -41,15 +40,28 @@ def report(error: Exception, *, as_json: bool) -> int:
     failure = describe(error)
     if os.environ.get(DEBUG_VARIABLE):
         streams.note(_without_keys("".join(traceback.format_exception(error))))
-    if as_json:
-        shown = {"kind": failure.kind, "message": failure.message, "hint": failure.hint}
-        with contextlib.suppress(OSError, streams.ReaderLeft):  # the exit code still says it
-            streams.result_json({"error": shown})
-    else:
+    if not as_json or isinstance(error, streams.OutputError) or not _shown_as_json(failure):
         streams.note(f"rlm-rag: {failure.message}")
         if failure.hint:
             streams.note(f"  {failure.hint}")
     return failure.exit_code
+
+
+def report_interrupt(*, as_json: bool) -> None:
+    """Show that the command was interrupted: as JSON where no other result has begun."""
+    plain = not as_json or streams.has_begun()
+    if plain or not _shown_as_json(Failure("interrupted", "interrupted", None)):
+        streams.note("interrupted")
+
+
+def _shown_as_json(failure: Failure) -> bool:
+    shown = {"kind": failure.kind, "message": failure.message, "hint": failure.hint}
+    try:
+        streams.result_json({"error": shown})
+        streams.flush()
+    except (streams.OutputError, streams.ReaderLeft):
+        return False
+    return True
 
 
 def describe(error: Exception) -> Failure:
@@ -71,6 +83,9 @@ def _described(error: Exception) -> Failure:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "free some space, or set TMPDIR to a folder that has it"
         return Failure("disk_full", str(error), hint, PARTIAL)
+    if isinstance(error, streams.OutputError):
+        hint = "send the output to a place that has room"
+        return Failure("output", str(error), hint, PARTIAL)
     if isinstance(error, MemoryError):
         return Failure("memory", "out of memory", "narrow the sources with --include")
     hint = f"{DEBUG_VARIABLE}=1 shows the traceback"

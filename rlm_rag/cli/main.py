@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import os
-import signal
 import sys
-from collections.abc import Sequence
 
-from rlm_rag.cli.exits import DONE, INTERRUPTED
+# Anything more is imported where an interrupt is already answered.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` default to the process's own.
 
-    0 done, 1 done in part, 2 usage or unusable input, 130 interrupted. Never raises.
+    0 done, 1 done in part, 2 usage or unusable input, 130 interrupted (143 or 129 where SIGTERM
+    or SIGHUP did it). Never raises.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None:
-        # Registered first, so run last, when the interpreter is about to forget its handlers:
-        # an interrupt would end the process by the signal, and not with its exit code.
-        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     try:
+        if arguments is None:
+            from rlm_rag.cli import interrupts
+
+            interrupts.watch()
         code = _guarded(given)
+        if arguments is None:
+            # What is left is the interpreter's own end.
+            interrupts.settle()
     except KeyboardInterrupt:
-        _leave_at_the_next_interrupt()
-        code = _interrupted()
-    if arguments is None:
-        # What is left is the interpreter's own end, where an interrupt would print a traceback.
-        _leave_at_the_next_interrupt()
+        code = _interrupted(given, ends=arguments is None)
     return code
 
 
 def _guarded(arguments: list[str]) -> int:
-    # Imported here, so that an interrupt during any import is answered like any other.
     from rlm_rag.cli import failures, streams
+    from rlm_rag.cli.exits import DONE, INTERRUPTED
 
     streams.prepare()
     as_json = failures.wants_json(arguments)
@@ -52,28 +50,36 @@ def _guarded(arguments: list[str]) -> int:
         else:
             code = failures.report(error, as_json=as_json)
         streams.flush_or_discard()
+    if code == INTERRUPTED:
+        from rlm_rag.cli import interrupts
+
+        return interrupts.exit_code()
     return code
 
 
 def _invoke(arguments: list[str]) -> int:
     from rlm_rag.cli.commands import root
+    from rlm_rag.cli.exits import DONE
 
     with root.make_context("rlm-rag", arguments or ["--help"]) as context:
         code = root.invoke(context)
     return code if isinstance(code, int) else DONE
 
 
-def _interrupted() -> int:
-    with contextlib.suppress(OSError):  # nobody may be left to be told
-        print("interrupted", file=sys.stderr, flush=True)
-    return INTERRUPTED
+def _interrupted(arguments: list[str], *, ends: bool) -> int:
+    from rlm_rag.cli import failures, interrupts, streams
 
-
-def _leave_at_the_next_interrupt() -> None:
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return  # a shell's background job ignores interrupts, and goes on doing so
-    # Workers end with this process, and the next run sweeps what is left in the temporary folder.
-    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    interrupts.settle()
+    streams.prepare()
+    failures.report_interrupt(as_json=failures.wants_json(arguments))
+    if ends:
+        # Its reader may have stopped reading for good, and be what the interrupt was about.
+        streams.discard()
+        interrupts.remove_folders()
+        # Where the interrupt hit code that was compiled from a string (a dataclass being made),
+        # the interpreter remembers it and would end by the signal; running any other resets that.
+        exec("")
+    return interrupts.exit_code()
 
 
 if __name__ == "__main__":

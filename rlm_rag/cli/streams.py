@@ -7,10 +7,18 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 SCHEMA_VERSION = 1
+_begun = False
+
+
+class OutputError(Exception):
+    """Standard output cannot be written: a full disk, most of the time."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"cannot write to standard output: {error.strerror}")
 
 
 class ReaderLeft(Exception):
@@ -32,9 +40,9 @@ def flush() -> None:
 
     Raises:
         ReaderLeft: nobody reads it any more.
-        OSError: it cannot be written (a full disk).
+        OutputError: it cannot be written.
     """
-    with writing():
+    with _named_failures():
         sys.stdout.flush()
 
 
@@ -55,6 +63,20 @@ def flush_or_discard() -> None:
         sys.stdout.flush()
     except (OSError, ValueError):
         sys.stdout = _nowhere()
+
+
+def has_begun() -> bool:
+    """Whether this process has written, or tried to write, any result."""
+    return _begun
+
+
+def discard() -> None:
+    """Give up what is buffered for standard output, also where its reader does not read."""
+    # The interpreter flushes its first stream whatever `sys.stdout` is by then.
+    with suppress(OSError, ValueError):
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(descriptor, sys.stdout.fileno())
+        os.close(descriptor)
 
 
 def _nowhere() -> TextIO:
@@ -93,14 +115,22 @@ def writing() -> Iterator[None]:
 
     Raises:
         ReaderLeft: nobody reads it any more.
-        OSError: it cannot be written.
+        OutputError: it cannot be written.
     """
+    global _begun
+    _begun = True
+    with _named_failures():
+        yield
+
+
+@contextmanager
+def _named_failures() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
         raise ReaderLeft from None
     except OSError as error:
-        raise OSError(error.errno, f"cannot write to standard output: {error.strerror}") from error
+        raise OutputError(error) from error
 
 
 def _write(text: str) -> None:

@@ -29,7 +29,13 @@ class LoopThread:
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         """Start `coroutine` on the loop and return its future; callable from any thread."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._running())
+        try:
+            loop = self._running()
+        except BaseException:
+            # Interrupted while the thread starts: a coroutine that nobody runs makes Python warn.
+            coroutine.close()
+            raise
+        return asyncio.run_coroutine_threadsafe(coroutine, loop)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run `coroutine` to its end; an interrupted caller cancels it before it raises."""

@@ -22,7 +22,7 @@ from rlm_rag.engine.loop import Ending, Loop, status_line
 from rlm_rag.engine.prompts.texts import load_profile
 from rlm_rag.engine.services import SERVICE_NAMES, Services
 from rlm_rag.engine.subcalls import SubCalls
-from rlm_rag.errors import UsageError
+from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.indexes.requests import Retriever
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.prices import facts_of, parse_price
@@ -53,7 +53,7 @@ class RunOptions:
 
 
 class Run:
-    """One run; used once. `execute` on the library's loop, `interrupt` from that loop too."""
+    """One run; used once, on the library's loop."""
 
     def __init__(
         self, *, corpus: Corpus, retriever: Retriever, question: str, options: RunOptions
@@ -67,12 +67,22 @@ class Run:
         self._running: asyncio.Future[Answer] | None = None
         self._driving: asyncio.Future[Ending] | None = None
 
-    def interrupt(self) -> None:
-        """End the run now; `execute` then returns what there is, as `interrupted`."""
+    async def interrupted(self) -> Answer:
+        """End the run now and return what there is; `execute`, if it was called, returns it too.
+
+        Raises:
+            RlmRagError: what `execute` raised, where it had come to that already.
+        """
         self._interrupted = True
-        running = self._driving or self._running
-        if running is not None:
-            running.cancel()
+        if self._running is None:
+            return self.no_answer()
+        (self._driving or self._running).cancel()
+        await asyncio.wait([self._running])
+        return self.no_answer() if self._running.cancelled() else self._running.result()
+
+    def no_answer(self) -> Answer:
+        """Return the answer of a run that was interrupted before its first turn."""
+        return Answer(text="", stop_reason="interrupted", model=self._options.model)
 
     async def execute(self) -> Answer:
         """Answer the question.
@@ -82,6 +92,8 @@ class Run:
             ModelError: no answer because of the key, the model's name or the network.
             SandboxError: no worker could be started.
         """
+        if self._interrupted:
+            return self.no_answer()
         self._check()
         self._running = asyncio.ensure_future(self._execute())
         try:
@@ -89,7 +101,7 @@ class Run:
         except asyncio.CancelledError:
             if not self._interrupted:
                 raise
-            return Answer(text="", stop_reason="interrupted", model=self._options.model)
+            return self.no_answer()
 
     async def _execute(self) -> Answer:
         async with AsyncExitStack() as stack:
@@ -99,7 +111,14 @@ class Run:
             budget = Budget(self._options.limits)
             coverage = Coverage()
             loop = await self._open_loop(stack, root, sub, recorder, budget, coverage)
-            ending = await self._drive(loop)
+            try:
+                ending = await self._drive(loop)
+            except Exception as error:
+                # The trace of a run that failed has its end too.
+                failed = Ending("", "errors", str(error))
+                answer = self._answer(failed, loop, recorder, budget, coverage)
+                self._record_answer(answer, recorder, budget)
+                raise
             answer = self._answer(ending, loop, recorder, budget, coverage)
             self._record_answer(answer, recorder, budget)
             if ending.stop_reason == "interrupted" and not self._interrupted:
@@ -143,7 +162,11 @@ class Run:
         trace = self._options.trace
         if trace is False:
             return Recorder(None, listener=self._options.on_event)
-        store = TraceStore() if trace is True else TraceStore(Path(trace))
+        try:
+            store = TraceStore() if trace is True else TraceStore(Path(trace))
+        except TraceError as error:
+            failure = f"{error.message} ({error.hint})"
+            return Recorder(None, listener=self._options.on_event, failure=failure)
         return store.create(self._run_id, listener=self._options.on_event)
 
     async def _open_loop(

@@ -22,7 +22,8 @@ from rlm_rag.sandbox.confine import probe
 from rlm_rag.sandbox.confine.bubblewrap import Bubblewrap
 from rlm_rag.sandbox.confine.namespaces import Namespaces
 from rlm_rag.sandbox.confine.unconfined import Unconfined
-from rlm_rag.sandbox.confine.view import CORPUS_INSIDE, Layer, WorkerLimits
+from rlm_rag.sandbox.confine.view import CORPUS_INSIDE, Layer, WorkerLimits, report_file
+from rlm_rag.scratch import ScratchFolder
 
 __all__ = ["LAYER_NAMES", "Layer", "choose_layer", "self_test"]
 
@@ -73,12 +74,16 @@ def verdict(layer: Layer) -> str:
 
 
 def self_test(layer: Layer) -> list[str]:
-    """Return what `layer` does not hold against, or why it does not start; empty where it holds."""
-    try:
-        with _canaries() as canaries:
+    """Return what `layer` does not hold against, or why it does not start; empty where it holds.
+
+    Raises:
+        SandboxUnavailableError: the temporary folder has no room for the test.
+    """
+    with _canaries() as canaries:
+        try:
             printed, said = _probe(layer, canaries)
-    except (SandboxUnavailableError, OSError, subprocess.TimeoutExpired) as error:
-        return [str(error)]
+        except (SandboxUnavailableError, OSError, subprocess.TimeoutExpired) as error:
+            return [str(error)]
     wanted = [f"{name}: blocked" for name in probe.attempts(canaries.arguments(CORPUS_INSIDE))]
     if printed == [*wanted, _WORKS]:
         return []
@@ -106,14 +111,14 @@ def _canaries() -> Iterator[_Canaries]:
     """Lay out what a probe must not reach: files, and listeners of three kinds."""
     abstract = f"rlm-rag-{secrets.token_hex(8)}"
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rlm-rag-probe-")))
-        (folder / "canary").write_text("canary")
-        (folder / "corpus").write_bytes(b"corpus")
-        (folder / "corpus").chmod(0o600)
+        folder = _canary_folder(stack)
+        # Named through a descriptor, since a socket's path holds no more than 107 bytes.
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        stack.callback(os.close, handle)
         port = 0
         for family, address in (
             (socket.AF_INET, ("127.0.0.1", 0)),
-            (socket.AF_UNIX, str(folder / "socket")),
+            (socket.AF_UNIX, f"/proc/self/fd/{handle}/socket"),
             (socket.AF_UNIX, f"\0{abstract}"),
         ):
             listener = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
@@ -124,11 +129,27 @@ def _canaries() -> Iterator[_Canaries]:
         yield _Canaries(folder, port, abstract)
 
 
+def _canary_folder(stack: contextlib.ExitStack) -> Path:
+    try:
+        scratch = ScratchFolder()
+        stack.callback(scratch.close)
+        (scratch.path / "canary").write_text("canary")
+        (scratch.path / "corpus").write_bytes(b"corpus")
+        (scratch.path / "corpus").chmod(0o600)
+    except OSError as error:
+        raise SandboxUnavailableError(
+            f"the sandbox cannot be tested: {tempfile.gettempdir()} cannot be written "
+            f"({error.strerror})",
+            hint="free space there, or set TMPDIR to a folder with more room",
+        ) from error
+    return scratch.path
+
+
 def _probe(layer: Layer, canaries: _Canaries) -> tuple[list[str], str]:
     """Run the probe under `layer`; return the lines it printed, and what its launcher said."""
     source = Path(probe.__file__).read_text("utf-8")
     seen = str(canaries.packed) if isinstance(layer, Unconfined) else CORPUS_INSIDE
-    with tempfile.TemporaryFile() as info:
+    with report_file() as info:
         launch = layer.launch(
             lambda _, python: [python, *_FLAGS, "-c", source, *canaries.arguments(seen)],
             packed_path=str(canaries.packed),

@@ -9,14 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 from rlm_rag.errors import SandboxError, SandboxUnavailableError
 from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.boot import boot_command
-from rlm_rag.sandbox.confine.view import Launch, Layer, Program, WorkerLimits
+from rlm_rag.sandbox.confine.view import Launch, Layer, Program, WorkerLimits, report_file
 from rlm_rag.sandbox.pipes import Inbox, Outbox, Tail
 
 _KILL_GRACE_SECONDS = 5.0
@@ -150,9 +149,7 @@ async def open_worker(
     """
     limits = limits or WorkerLimits()
     packed = None if packed_path is None else str(packed_path)
-    # A file, not a pipe: a launcher whose host died would die of a pipe before its worker can
-    # notice, and leave it waiting for ever.
-    with tempfile.TemporaryFile() as info:
+    with report_file() as info:
         launch = layer.launch(program, packed_path=packed, limits=limits, info_fd=info.fileno())
         spawned = _spawn(launch, info.fileno())
         try:

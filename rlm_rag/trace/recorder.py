@@ -7,6 +7,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,22 +28,27 @@ class Recorder:
     An event is in the file when `record` returns, so that it outlives a killed process; each
     reply is on the disk soon after, the answer and all before it when `close` returns. A disk
     that is full, or fails, ends the recording and not the run: `failure` then says why, and
-    the file holds whole lines. With `path` None nothing is written. `listener` is called with
-    each event after it was written, also where recording has failed.
+    the file holds whole lines. A file that got no event is removed at `close`. With `path`
+    None nothing is written; with `failure` neither, for a reason found earlier. `listener` is
+    called with each event after it was written, also where recording has failed.
 
     Raises:
         TraceError: the file exists already.
     """
 
     def __init__(
-        self, path: Path | None, *, listener: Callable[[Event], None] | None = None
+        self,
+        path: Path | None,
+        *,
+        listener: Callable[[Event], None] | None = None,
+        failure: str | None = None,
     ) -> None:
         self._path = path
         self._listener = listener
         self._lock = threading.Lock()
         self._lines = 0
         self._size = 0
-        self._failure: str | None = None
+        self._failure = failure
         self._fd: int | None = None
         self._sync: BackgroundSync | None = None
         if path is not None:
@@ -50,8 +56,8 @@ class Recorder:
 
     @property
     def path(self) -> Path | None:
-        """The trace file, None where nothing is recorded."""
-        return self._path
+        """The trace file, None where there is none, or nothing is in it yet."""
+        return self._path if self._lines else None
 
     @property
     def failure(self) -> str | None:
@@ -129,6 +135,10 @@ class Recorder:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+            if self._path is not None and not self._lines:
+                # The reason why an empty file stays, if it does, matters to nobody.
+                with suppress(OSError):
+                    self._path.unlink()
 
     def _cut_torn_line(self, fd: int) -> None:
         try:
@@ -138,7 +148,10 @@ class Recorder:
             self._failure = f"{self._failure}; its last line is torn ({error.strerror})"
 
     def _fail(self, what: str, error: OSError) -> None:
-        self._failure = f"the trace {self._path} {what}: {error.strerror or error}"
+        self._failure = (
+            f"the trace {self._path} {what}: {error.strerror or error} "
+            "(free space there, or set XDG_STATE_HOME to a folder that can be written)"
+        )
 
 
 def _line(event: Event, number: int) -> bytes:

@@ -35,17 +35,31 @@ class RunFile:
 
 
 def default_state_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """The user's state folder for this program: `XDG_STATE_HOME` or the platform's own."""
+    """The user's state folder for this program: `XDG_STATE_HOME` or the platform's own.
+
+    Raises:
+        TraceError: none is chosen, and this user has no home folder.
+    """
     environ = os.environ if environ is None else environ
     chosen = environ.get("XDG_STATE_HOME", "")
     if chosen and Path(chosen).is_absolute():
         return Path(chosen) / "rlm-rag"
     if sys.platform == "win32":
         local = environ.get("LOCALAPPDATA")
-        return (Path(local) if local else Path.home() / "AppData" / "Local") / "rlm-rag"
+        return (Path(local) if local else _home() / "AppData" / "Local") / "rlm-rag"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "rlm-rag"
-    return Path.home() / ".local" / "state" / "rlm-rag"
+        return _home() / "Library" / "Application Support" / "rlm-rag"
+    return _home() / ".local" / "state" / "rlm-rag"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:
+        raise TraceError(
+            "there is no folder for traces: this user has no home folder",
+            hint="set XDG_STATE_HOME to a folder that can be written",
+        ) from error
 
 
 def new_run_id() -> str:
@@ -54,7 +68,11 @@ def new_run_id() -> str:
 
 
 class TraceStore:
-    """The traces in one folder: by default `runs`, in the user's state folder."""
+    """The traces in one folder: by default `runs`, in the user's state folder.
+
+    Raises:
+        TraceError: no folder is given, and this user has no home folder.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = default_state_folder() / "runs" if folder is None else folder

@@ -40,7 +40,7 @@ def events():
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(events(), max_size=8))
+@given(st.lists(events(), min_size=1, max_size=8))
 def test_every_event_comes_back_equal(tmp_path_factory, written):
     path = tmp_path_factory.mktemp("trace") / "run.jsonl"
     with Recorder(path) as recorder:

@@ -40,7 +40,8 @@ def test_only_the_user_can_read_a_trace(tmp_path):
     path = tmp_path / "state" / "run.jsonl"
     old = os.umask(0)
     try:
-        Recorder(path).close()
+        with Recorder(path) as recorder:
+            recorder.record(limit())
     finally:
         os.umask(old)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -115,10 +116,19 @@ def test_a_value_that_is_no_json_at_all_is_an_error_and_leaves_the_file_whole(tm
 def test_closing_twice_and_recording_after_it_do_no_harm(tmp_path):
     path = tmp_path / "run.jsonl"
     recorder = Recorder(path)
+    recorder.record(limit())
     recorder.close()
     recorder.close()
     recorder.record(limit())
-    assert path.read_bytes() == b""
+    assert len(path.read_bytes().splitlines()) == 1
+
+
+def test_a_trace_without_an_event_leaves_no_file(tmp_path):
+    path = tmp_path / "run.jsonl"
+    with Recorder(path) as recorder:
+        assert path.exists()
+        assert recorder.path is None
+    assert not path.exists()
 
 
 def test_threads_do_not_mix_their_lines(tmp_path):

@@ -9,12 +9,13 @@ import importlib.util
 import os
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol, cast
 
 from rlm_rag.sandbox.boot import SOURCE_ROOT, WORKER_ENVIRONMENT, WORKER_FILES
 from rlm_rag.scratch import ScratchFolder
@@ -97,6 +98,17 @@ class Layer(Protocol):
             SandboxUnavailableError: this machine lacks what the layer needs.
         """
         ...
+
+
+def report_file() -> BinaryIO:
+    """Return a new file for `info_fd`, in memory where there are such, so that no disk is needed.
+
+    No pipe: a launcher whose host died would die of it before its worker can notice, and leave
+    that waiting for ever.
+    """
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("rlm-rag-report"), "w+b")  # noqa: PTH123 a descriptor
+    return cast(BinaryIO, tempfile.TemporaryFile())
 
 
 def inside_environment(scratch: str = SCRATCH_INSIDE) -> dict[str, str]:
