@@ -1,0 +1,115 @@
+"""Confinement by Landlock and seccomp alone, where a machine allows no namespaces."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rlm_rag.errors import SandboxUnavailableError
+from rlm_rag.sandbox.boot import SOURCE_ROOT
+from rlm_rag.sandbox.confine.identity import worker_identity
+from rlm_rag.sandbox.confine.launch_line import launch_line
+from rlm_rag.sandbox.confine.sealed import sealed
+from rlm_rag.sandbox.confine.view import (
+    DEVICES,
+    LIBRARIES_INSIDE,
+    Launch,
+    Program,
+    View,
+    WorkerLimits,
+    inside_environment,
+    worker_view,
+)
+from rlm_rag.scratch import ScratchFolder
+
+NOWHERE = "/nonexistent"
+# The first that refuses to truncate; the filter refuses what the later ones would.
+_LOWEST_VERSION = 3
+
+
+class Landlock:
+    """The layer `landlock`: needs Linux 6.2; its worker writes nothing at all.
+
+    Paths are the host's own: their existence and modes can be asked for, their contents not.
+    """
+
+    name = "landlock"
+
+    def launch(
+        self, program: Program, *, packed_path: str | None, limits: WorkerLimits, info_fd: int
+    ) -> Launch:
+        """Return the launcher's command that starts `program`.
+
+        Raises:
+            SandboxUnavailableError: this is not Linux.
+        """
+        del info_fd
+        if sys.platform != "linux":
+            raise SandboxUnavailableError("Landlock exists on Linux alone")
+        view = worker_view(packed_path, limits.packages)
+        folder = _linked(view)
+        libraries = [] if folder is None else [str(folder.path)]
+        sources = [*(mount.source for mount in view.mounts), *libraries]
+        identity = worker_identity(sources, needs=0, whole_path=True)
+        command = sealed(
+            program(str(SOURCE_ROOT), view.python),
+            readable=[*_shown(view), *libraries, *DEVICES],
+            listed=_listed(view),
+            writable=("/dev/null",),
+            landlock=_LOWEST_VERSION,
+            identity=identity,
+        )
+        argv = launch_line(view.python, ["plain", "/", "run", *command])
+        corpus = None if packed_path is None else os.path.realpath(packed_path)
+        return Launch(
+            tuple(argv),
+            inside_environment(NOWHERE),
+            corpus,
+            folder,
+            reports_pid=False,
+            libraries=NOWHERE if folder is None else str(folder.path),
+            kept=identity.kept,
+        )
+
+
+def _linked(view: View) -> ScratchFolder | None:
+    """A folder of links to the packages that `view` would mount; None where there are none."""
+    mounts = [mount for mount in view.mounts if mount.target.startswith(f"{LIBRARIES_INSIDE}/")]
+    if not mounts:
+        return None
+    folder = ScratchFolder()
+    for mount in mounts:
+        link = folder.path / mount.target.removeprefix(f"{LIBRARIES_INSIDE}/")
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(mount.source)
+    return folder
+
+
+def _shown(view: View) -> Iterator[str]:
+    for mount in view.mounts:
+        yield from _without(mount.source, view.hidden)
+
+
+def _without(path: str, hidden: tuple[str, ...]) -> Iterator[str]:
+    """`path`, or all in it apart from `hidden`, since Landlock cannot take back a folder's part."""
+    if path in hidden:
+        return
+    if _holds(path, hidden):
+        for entry in sorted(Path(path).iterdir()):
+            yield from _without(str(entry), hidden)
+    else:
+        yield path
+
+
+def _listed(view: View) -> Iterator[str]:
+    """Folders whose names alone may be read: an import looks for its file in its folder's list."""
+    yield str(SOURCE_ROOT / "rlm_rag")
+    for mount in view.mounts:
+        if _holds(mount.source, view.hidden):
+            yield mount.source
+
+
+def _holds(path: str, hidden: tuple[str, ...]) -> bool:
+    return any(each.startswith(f"{path}/") for each in hidden)

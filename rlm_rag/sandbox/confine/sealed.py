@@ -1,0 +1,66 @@
+"""Makes the command line of a worker that seals itself before its program begins."""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from rlm_rag.sandbox.confine.identity import Identity
+from rlm_rag.sandbox.confine.seccomp import OWN_PID, filter_program
+
+_SCRIPT = Path(__file__).with_name("seal.py")
+# Compiled by the host, whose interpreter the worker's is; a worker would take 2 ms for it.
+_LINE = """\
+import marshal
+names = {{}}
+exec(marshal.loads({script!r}), names)
+names["seal"](**{facts!r})
+del marshal, names
+exec(compile({code!r}, "<string>", "exec"))
+"""
+
+
+def sealed(
+    command: Sequence[str],
+    *,
+    readable: Sequence[str],
+    writable: Sequence[str],
+    listed: Iterable[str] = (),
+    landlock: int,
+    identity: Identity,
+    scratch: str = "",
+    bounds: str = "",
+) -> list[str]:
+    """Return `command`, an interpreter with `-c CODE`, changed to close itself before CODE.
+
+    `readable`, `listed` (names alone) and `writable` are what Landlock (at least version
+    `landlock`) leaves, as paths seen inside; without a writable folder, calls that create or
+    change files are refused too.
+    `scratch` is a mount of the worker's own, to be bounded by the options `bounds` ("" where it
+    is already), for which it needs CAP_SYS_ADMIN at its start.
+
+    Raises:
+        SandboxUnavailableError: this machine's system calls are not known.
+    """
+    facts = {
+        "calls": filter_program(writing=any(not path.startswith("/dev/") for path in writable)),
+        "own_pid": OWN_PID.to_bytes(4, "little"),
+        "readable": list(readable),
+        "listed": list(listed),
+        "writable": list(writable),
+        "landlock": landlock,
+        "scratch": scratch,
+        "bounds": bounds,
+        "user": identity.user,
+        "kept": identity.kept,
+    }
+    at = command.index("-c") + 1
+    line = _LINE.format(script=_compiled(), facts=facts, code=command[at])
+    return [*command[:at], line, *command[at + 1 :]]
+
+
+@cache
+def _compiled() -> bytes:
+    return marshal.dumps(compile(_SCRIPT.read_bytes(), "<seal>", "exec", dont_inherit=True))
