@@ -27,10 +27,25 @@ find_python() {
         "Elsewhere: install it and name it, as in PYTHON=/path/to/python3.12 $0"
 }
 
+can_make_venv() {
+    "$1" -c 'import ensurepip, venv' >/dev/null 2>&1
+}
+
+# Debian's Python comes without its venv module; root of a bare machine means us to get it.
+add_venv_module() {
+    if [ "$(id -u 2>/dev/null)" != 0 ] || ! command -v apt-get >/dev/null; then return; fi
+    echo "installing python$1-venv with apt-get" >&2
+    { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y \
+        --no-install-recommends "python$1-venv"; } </dev/null >&2 || true
+}
+
 create_venv() {
     base=$(find_python)
-    if ! "$base" -c 'import ensurepip, venv' >/dev/null 2>&1; then
+    if ! can_make_venv "$base"; then
         version=$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+        add_venv_module "$version"
+    fi
+    if ! can_make_venv "$base"; then
         fail "$base cannot create virtual environments: its venv module is missing." \
             "On Debian: apt-get install python3-venv   (or python$version-venv)"
     fi

@@ -68,3 +68,18 @@ def test_a_debian_without_venv_is_told_the_package(checkout: Path) -> None:
 def test_the_gate_and_the_scripts_are_executable() -> None:
     for file in (ROOT / ".ci" / "run", *(ROOT / "scripts" / name for name in SCRIPTS)):
         assert os.access(file, os.X_OK), file
+
+
+def test_root_of_a_debian_without_venv_gets_it_by_apt(checkout: Path) -> None:
+    fake_python(checkout, f'case "$2" in *ensurepip*) exit 1;; esac; exec {sys.executable} "$@"')
+    for name, body in {"id": "echo 0", "apt-get": f'echo "$@" >>{checkout}/asked'}.items():
+        file = checkout / "bin" / name
+        file.write_text(f"#!{shutil.which('sh')}\n{body}\n")
+        file.chmod(0o755)
+    done = call(checkout, "demo")
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    asked = (checkout / "asked").read_text()
+    assert asked.splitlines()[-1].endswith(f"python{version}-venv")
+    # This one only said that it was installed.
+    assert done.returncode == 2
+    assert "cannot create virtual environments" in done.stderr
