@@ -80,8 +80,9 @@ class BlockResult:
     `seconds` is the host's wall time of the block, of which `waited_seconds` had at least one
     call outstanding; `variables` are (name, type, size as text); `stdout_cut` and `stderr_cut`
     count characters left out. `restarted` says that the worker was replaced during the block or
-    just before it, and `lost` names the variables that went with it. Texts may hold escape
-    sequences and lone surrogates: they are data, to be cleaned where shown.
+    just before it: the variables are again as they were after block `restored_block`, those apart
+    that `lost` names. Texts may hold escape sequences and lone surrogates: they are data, to be
+    cleaned where shown.
     """
 
     block: int
@@ -97,4 +98,5 @@ class BlockResult:
     stdout_cut: int = 0
     stderr_cut: int = 0
     restarted: bool = False
+    restored_block: int = 0
     lost: tuple[str, ...] = ()

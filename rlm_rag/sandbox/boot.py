@@ -18,8 +18,10 @@ WORKER_FILES = (
     "rlm_rag/sandbox/inside/execute.py",
     "rlm_rag/sandbox/inside/interrupts.py",
     "rlm_rag/sandbox/inside/namespace.py",
+    "rlm_rag/sandbox/inside/pickling.py",
     "rlm_rag/sandbox/inside/reply.py",
     "rlm_rag/sandbox/inside/services.py",
+    "rlm_rag/sandbox/inside/snapshot.py",
     "rlm_rag/sandbox/inside/worker.py",
 )
 

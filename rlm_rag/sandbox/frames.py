@@ -23,6 +23,12 @@ MAX_MESSAGE_BYTES = 64 << 20
 MAX_DEPTH = 100
 MAX_NAME_CHARS = 256
 MAX_VARIABLES = 200
+# Lists, dicts and their items in one message: what 64 MiB of brackets would cost in memory is
+# thirty times that.
+MAX_ITEMS = 1 << 19
+# What a worker may leave with its host, of variables in any form, and in how many of them.
+MAX_KEPT_CHARS = 64 << 20
+MAX_KEPT_NAMES = 10_000
 # Escaping doubles a part's quotes and backslashes at worst; the rest is the part's envelope.
 _PART_CHARS = (MAX_FRAME_BYTES - 1024) // 2
 _MAX_ID = 1 << 53
@@ -95,8 +101,11 @@ def parse(text: str) -> dict[str, Any]:
     """Return the JSON object of one frame or assembled message.
 
     Raises:
-        ProtocolError: not a JSON object with a type, or deeper than `MAX_DEPTH`.
+        ProtocolError: not a JSON object with a type, deeper than `MAX_DEPTH`, or of more than
+            `MAX_ITEMS` items.
     """
+    if has_too_many_items(text):
+        raise ProtocolError(f"a frame holds more than {MAX_ITEMS:,} items")
     try:
         value = _decode(text)
     except RecursionError:
@@ -108,6 +117,21 @@ def parse(text: str) -> dict[str, Any]:
     if text.count("[") + text.count("{") > MAX_DEPTH and too_deep(value):
         raise ProtocolError(f"a frame nests deeper than {MAX_DEPTH} levels")
     return value
+
+
+def has_too_many_items(text: str) -> bool:
+    """Say whether JSON text holds more than `MAX_ITEMS` values, without decoding it."""
+    if len(text) <= MAX_ITEMS or _count_marks(text) <= MAX_ITEMS:
+        return False
+    # Commas and brackets in strings do not count: what is left once strings are cut out does.
+    plain = text.replace("\\\\", "").replace('\\"', "")
+    if plain.count('"') > 4 * MAX_ITEMS:
+        return True
+    return sum(map(_count_marks, plain.split('"')[::2])) > MAX_ITEMS
+
+
+def _count_marks(text: str) -> int:
+    return text.count(",") + text.count("[") + text.count("{")
 
 
 class Assembler:
@@ -227,6 +251,16 @@ def _is_names(value: object) -> bool:
     return isinstance(value, list) and len(value) <= MAX_VARIABLES and all(map(_is_name, value))
 
 
+def _is_kept_name(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_NAME_CHARS
+
+
+def _is_kept_names(value: object) -> bool:
+    return (
+        isinstance(value, list) and len(value) <= MAX_KEPT_NAMES and all(map(_is_kept_name, value))
+    )
+
+
 def _is_variables(value: object) -> bool:
     return (
         isinstance(value, list)
@@ -265,4 +299,7 @@ _WORKER_FIELDS: Mapping[str, Mapping[str, Callable[[Any], bool]]] = {
         "variables": _is_variables,
         "seconds": _is_seconds,
     },
+    "piece": {"name": _is_kept_name, "data": _is_text, "last": _is_bool},
+    "snapshot": {"block": _is_id, "gone": _is_kept_names},
+    "restored": {"names": _is_kept_names},
 }

@@ -10,14 +10,18 @@ from rlm_rag.errors import ProtocolError, WorkerLostError
 from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.blocks import Serve
 from rlm_rag.sandbox.calls import Calls, Clock
+from rlm_rag.sandbox.snapshots import KeptVariables
 from rlm_rag.sandbox.transport import Transport
 
 
 class Peer:
     """A worker that has greeted: `done` is the running block's end, `clock` its time."""
 
-    def __init__(self, transport: Transport, serve: Serve, services: Set[str]) -> None:
+    def __init__(
+        self, transport: Transport, serve: Serve, services: Set[str], kept: KeptVariables
+    ) -> None:
         self.transport = transport
+        self._kept = kept
         self.calls = Calls(transport, serve, services, self._fail)
         self.done: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.ended = False
@@ -31,6 +35,7 @@ class Peer:
         """Expect the `done` of `block`, and start its clock."""
         self.done = asyncio.get_running_loop().create_future()
         self._block = block
+        self._kept.begin_block()
         self._clock = Clock(limit_seconds)
         if self._fault is not None:
             self._fail(self._fault)
@@ -80,6 +85,10 @@ class Peer:
         elif message["t"] == "done" and message["block"] == self._block:
             self._block = None
             self._settle(dict(message))
+        elif message["t"] == "piece":
+            self._kept.take_piece(message)
+        elif message["t"] == "snapshot":
+            self._kept.take_snapshot(message)
         else:
             raise ProtocolError(f"a {message['t']} frame came when none was due")
 

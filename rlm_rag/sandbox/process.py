@@ -30,6 +30,7 @@ class ProcessTransport:
     def __init__(self, layer_name: str, launch: Launch, spawned: _Spawned) -> None:
         self._layer_name = layer_name
         self.corpus = launch.corpus
+        self.libraries = launch.libraries
         self._folder = launch.folder
         self._process = spawned.process
         self._worker_handle = spawned.worker_handle

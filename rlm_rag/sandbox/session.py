@@ -21,11 +21,12 @@ from rlm_rag.sandbox.blocks import (
     ServiceReply,
     WorkerSetup,
 )
-from rlm_rag.sandbox.boot import boot_command
+from rlm_rag.sandbox.boot import boot_command, worker_hash
 from rlm_rag.sandbox.calls import MAX_OUTSTANDING_CALLS, Clock
 from rlm_rag.sandbox.confine.view import Layer, Program, WorkerLimits
 from rlm_rag.sandbox.peer import Peer
 from rlm_rag.sandbox.process import open_worker
+from rlm_rag.sandbox.snapshots import KeptVariables
 from rlm_rag.sandbox.transport import Transport
 
 __all__ = [
@@ -41,6 +42,9 @@ __all__ = [
     "WorkerLimits",
     "WorkerSetup",
 ]
+
+# More than a worker allows itself.
+RESTORE_SECONDS = 10.0
 
 _Outcome = dict[str, Any] | BlockError
 
@@ -78,9 +82,11 @@ class Session:
         self._restarts_left = max_restarts
         self._peer: Peer | None = None
         self._variables: tuple[tuple[str, str, str], ...] = ()
+        self._kept = KeptVariables()
+        self._started = False
         self._running = False
         self._closed = False
-        self.worker_hash = ""
+        self.worker_hash = worker_hash()
         self.isolation = layer.name
 
     async def __aenter__(self) -> Self:
@@ -103,13 +109,19 @@ class Session:
         """
         if self._closed:
             raise SandboxError("the session is closed")
+        await self._open_peer()
+        self._started = True
+
+    async def _open_peer(self) -> frozenset[str]:
+        """Start a worker with what is kept of the last one; return the names restored."""
         transport = await open_worker(
             self._layer, self._packed_path, limits=self._limits, program=self._program
         )
         try:
             async with asyncio.timeout(self._start_seconds):
-                hello = await _greeting(transport)
-                await transport.send(frames.encode(self._init(transport.corpus)))
+                await _greet(transport)
+                await transport.send(frames.encode(self._init(transport)))
+            names = await self._restore(transport)
         except BaseException as error:
             await transport.kill()
             if isinstance(error, (TimeoutError, ProtocolError, WorkerLostError)):
@@ -118,14 +130,28 @@ class Session:
                     f"the worker did not start: {why} ({transport.ending})"
                 ) from error
             raise
-        self.worker_hash = hello["worker"]
         services = frozenset((*self._setup.services, *self._setup.tools))
-        self._peer = Peer(transport, self._serve, services)
+        self._peer = Peer(transport, self._serve, services, self._kept)
+        return names
 
-    def _init(self, corpus: str | None) -> dict[str, Any]:
+    async def _restore(self, transport: Transport) -> frozenset[str]:
+        if not len(self._kept):
+            return frozenset()
+        # Reading a snapshot runs code that the lost worker chose.
+        async with asyncio.timeout(RESTORE_SECONDS):
+            for frame in self._kept.frames():
+                await transport.send(frame)
+            restored = await _next_message(transport)
+        if restored["t"] != "restored":
+            raise ProtocolError("its first word after a restoration was not what it restored")
+        self._kept.keep_only(restored["names"])
+        return frozenset(restored["names"])
+
+    def _init(self, transport: Transport) -> dict[str, Any]:
         return {
             "t": "init",
-            "corpus": corpus,
+            "corpus": transport.corpus,
+            "libraries": transport.libraries,
             "shape": self._setup.shape,
             "services": list(self._setup.services),
             "tools": list(self._setup.tools),
@@ -156,13 +182,14 @@ class Session:
     async def _run(
         self, code: str, block: int, timeout_seconds: float, output_chars: int
     ) -> BlockResult:
-        if self._peer is None and not self.worker_hash:
+        if not self._started:
             raise SandboxError("the session was not started")
         lost: tuple[str, ...] = ()
-        restarted = False
+        restarted, restored_block = False, 0
         if self._peer is None or self._peer.ended:
             why = "it was ended" if self._peer is None else self._peer.why
             lost, restarted = await self._replace(why), True
+            restored_block = self._kept.block
         assert self._peer is not None
         peer, clock = self._peer, self._peer.begin(block, timeout_seconds)
         frame = {"t": "exec", "block": block, "code": code, "output_chars": output_chars}
@@ -175,12 +202,18 @@ class Session:
             seconds, waited = clock.stop()
         if isinstance(outcome, BlockError):
             lost, restarted = (*lost, *await self._replace(outcome.message)), True
-            result = BlockResult(block, error=outcome)
+            restored_block = self._kept.block
+            result = BlockResult(block, error=outcome, variables=self._variables)
         else:
             result = _result(outcome, clock)
             self._variables = result.variables
         return replace(
-            result, seconds=seconds, waited_seconds=waited, restarted=restarted, lost=lost
+            result,
+            seconds=seconds,
+            waited_seconds=waited,
+            restarted=restarted,
+            restored_block=restored_block,
+            lost=lost,
         )
 
     async def _outcome(self, peer: Peer, clock: Clock, exec_frame: bytes) -> _Outcome:
@@ -233,16 +266,27 @@ class Session:
     async def _replace(self, why: str) -> tuple[str, ...]:
         """End the worker and start another; return the names of the variables lost."""
         await self._end_worker()
-        lost = tuple(name for name, _, _ in self._variables)
-        self._variables = ()
+        self._kept.drop_arriving()
         if self._restarts_left <= 0:
             raise WorkerLostError(f"the sandbox's worker was lost too often; the last time: {why}")
         self._restarts_left -= 1
         try:
-            await self.start()
+            restored = await self._reopen()
         except SandboxUnavailableError as error:
             raise WorkerLostError(f"{why}; no new one started: {error.message}") from error
+        lost = tuple(name for name, _, _ in self._variables if name not in restored)
+        self._variables = tuple(row for row in self._variables if row[0] in restored)
         return lost
+
+    async def _reopen(self) -> frozenset[str]:
+        try:
+            return await self._open_peer()
+        except SandboxUnavailableError:
+            if not len(self._kept):
+                raise
+            # What was kept may be what ended it.
+            self._kept = KeptVariables()
+            return await self._open_peer()
 
     async def _end_worker(self) -> None:
         peer, self._peer = self._peer, None
@@ -255,17 +299,22 @@ class Session:
         await self._end_worker()
 
 
-async def _greeting(transport: Transport) -> dict[str, Any]:
-    frame = await transport.receive()
-    if not frame:
-        raise WorkerLostError("it ended before its first word")
-    hello = frames.Assembler().feed(frame)
-    if hello is None or hello["t"] != "hello":
+async def _greet(transport: Transport) -> None:
+    hello = await _next_message(transport)
+    if hello["t"] != "hello":
         raise ProtocolError("its first word was not a greeting")
-    frames.check_worker_message(hello)
     if hello["version"] != frames.VERSION:
         raise ProtocolError(f"it speaks version {hello['version']}, not {frames.VERSION}")
-    return hello
+
+
+async def _next_message(transport: Transport) -> dict[str, Any]:
+    assembler = frames.Assembler()
+    while frame := await transport.receive():
+        message = assembler.feed(frame)
+        if message is not None:
+            frames.check_worker_message(message)
+            return message
+    raise WorkerLostError("it ended before its first word")
 
 
 def _result(done: Mapping[str, Any], clock: Clock | None) -> BlockResult:

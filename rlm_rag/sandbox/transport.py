@@ -19,6 +19,11 @@ class Transport(Protocol):
         ...
 
     @property
+    def libraries(self) -> str:
+        """The folder, as the worker sees it, of the packages it was given."""
+        ...
+
+    @property
     def ending(self) -> str:
         """How the worker ended, in a few words; "" while it lives or where that is unknown."""
         ...

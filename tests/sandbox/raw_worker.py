@@ -57,6 +57,7 @@ class RawWorker:
             {
                 "t": "init",
                 "corpus": None if corpus is None else str(corpus),
+                "libraries": str(folder / "libraries"),
                 "shape": shape,
                 "services": list(services),
                 "tools": list(tools),
@@ -71,7 +72,11 @@ class RawWorker:
         self.process.stdin.flush()
 
     def receive(self, timeout_seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
-        """Return the next message, checked as the host checks it; EOFError at the end."""
+        """Return the next message, checked as the host checks it, what a host keeps apart.
+
+        Raises:
+            EOFError: the worker ended.
+        """
         assert self.process.stdout is not None
         fd = self.process.stdout.fileno()
         deadline = time.monotonic() + timeout_seconds
@@ -81,7 +86,8 @@ class RawWorker:
                 message = self._assembler.feed(line)
                 if message is not None:
                     frames.check_worker_message(message)
-                    return message
+                    if message["t"] not in ("piece", "snapshot"):
+                        return message
             if not select.select([fd], [], [], max(deadline - time.monotonic(), 0))[0]:
                 raise TimeoutError
             data = os.read(fd, 1 << 20)

@@ -56,7 +56,7 @@ class Bubblewrap:
         path = shutil.which("bwrap")
         if path is None:
             raise SandboxUnavailableError("bwrap is not installed")
-        view = worker_view(packed_path)
+        view = worker_view(packed_path, limits.packages)
         argv = [path, *_OPTIONS, "--info-fd", str(info_fd)]
         for name, value in inside_environment().items():
             argv += ["--setenv", name, value]

@@ -37,7 +37,7 @@ class Namespaces:
         """
         if sys.platform != "linux":
             raise SandboxUnavailableError("namespaces exist on Linux alone")
-        view = worker_view(packed_path)
+        view = worker_view(packed_path, limits.packages)
         argv = [view.python, "-I", "-S", "-B", _LAUNCHER]
         argv += ["parent", str(os.getpid()), "info", str(info_fd)]
         for mount in view.mounts:

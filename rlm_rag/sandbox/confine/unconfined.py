@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from rlm_rag.sandbox.boot import SOURCE_ROOT
+from rlm_rag.sandbox.confine.libraries import library_files
 from rlm_rag.sandbox.confine.view import (
     Launch,
     Program,
@@ -28,14 +29,26 @@ class Unconfined:
         self, program: Program, *, packed_path: str | None, limits: WorkerLimits, info_fd: int
     ) -> Launch:
         """Return the command that starts `program` in a new scratch folder."""
-        del limits, info_fd
+        del info_fd
         folder = ScratchFolder()
         scratch = folder.path / "worker"
         scratch.mkdir(mode=0o700)
+        libraries = folder.path / "libraries"
+        for path, name in library_files(limits.packages):
+            link = libraries / name
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(path)
         command = program(str(SOURCE_ROOT), interpreter())
         if sys.platform == "linux":
             plain = [interpreter(), "-I", "-S", "-B", _LAUNCHER, "parent", str(os.getpid())]
             command = [*plain, "plain", str(scratch), "run", *command]
         corpus = None if packed_path is None else str(Path(packed_path).resolve())
         environment = inside_environment(str(scratch))
-        return Launch(tuple(command), environment, corpus, folder, reports_pid=False)
+        return Launch(
+            tuple(command),
+            environment,
+            corpus,
+            folder,
+            reports_pid=False,
+            libraries=str(libraries),
+        )

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 from rlm_rag.sandbox.boot import SOURCE_ROOT, WORKER_ENVIRONMENT, WORKER_FILES
+from rlm_rag.sandbox.confine.libraries import library_files
 from rlm_rag.scratch import ScratchFolder
 
 SOURCES_INSIDE = "/worker"
 CORPUS_INSIDE = "/corpus.packed"
+LIBRARIES_INSIDE = "/libraries"
 SCRATCH_INSIDE = "/scratch"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
@@ -34,7 +36,8 @@ class WorkerLimits:
     """What one worker may use of the machine.
 
     `memory_bytes` bounds private memory (RLIMIT_DATA: RLIMIT_AS would count the mapped corpus);
-    `processes` counts threads too, and does not hold where the host runs as root.
+    `processes` counts threads too, and does not hold where the host runs as root; `packages` are
+    installed packages that model code may import, by name.
     """
 
     memory_bytes: int = 4 << 30
@@ -42,6 +45,7 @@ class WorkerLimits:
     scratch_inodes: int = 10_000
     processes: int = 256
     open_files: int = 256
+    packages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,8 @@ class Launch:
 
     `corpus` is the packed file's path as the worker sees it; `folder` is a scratch folder on
     the host, to be closed after the worker's end; `reports_pid` says that the launcher writes
-    `{"child-pid": n}` to the descriptor it was given, the worker being another process.
+    `{"child-pid": n}` to the descriptor it was given, the worker being another process;
+    `libraries` is the folder of packages as the worker sees it.
     """
 
     argv: tuple[str, ...]
@@ -79,6 +84,7 @@ class Launch:
     corpus: str | None
     folder: ScratchFolder | None = None
     reports_pid: bool = True
+    libraries: str = LIBRARIES_INSIDE
 
 
 class Layer(Protocol):
@@ -122,10 +128,16 @@ def interpreter() -> str:
     return os.path.realpath(base)
 
 
-def worker_view(packed_path: str | None) -> View:
-    """Return the view of a worker over `packed_path` (no corpus where it is None)."""
+def worker_view(packed_path: str | None, packages: tuple[str, ...] = ()) -> View:
+    """Return the view of a worker over `packed_path` (no corpus where it is None).
+
+    Raises:
+        MissingExtraError: one of `packages` is not installed.
+    """
     fixed = _interpreter_view()
     mounts = [*fixed.mounts, *_source_mounts()]
+    for path, name in library_files(packages):
+        mounts.append(Mount(path, f"{LIBRARIES_INSIDE}/{name}"))
     if packed_path is not None:
         mounts.append(Mount(os.path.realpath(packed_path), CORPUS_INSIDE))
     return View(tuple(mounts), fixed.hidden, fixed.links, fixed.python)

@@ -24,6 +24,15 @@ class Answer:
         self._cell: dict[str, Any] = {"content": "", "ready": False}
         self.rebind()
 
+    @property
+    def content(self) -> Any:
+        """What the answer holds so far."""
+        return self._cell["content"]
+
+    @content.setter
+    def content(self, value: Any) -> None:
+        self._cell["content"] = value
+
     def rebind(self) -> None:
         """Bind `answer` to the cell again."""
         self._names["answer"] = self._cell

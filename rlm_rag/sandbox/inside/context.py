@@ -223,6 +223,14 @@ class LazyContext(list):  # type: ignore[type-arg]
                 self._pinned.clear()
 
 
+def unchanged_number(entry: LazyEntry) -> int | None:
+    """Return the number of the document that `entry` shows; None where it was changed."""
+    owner = entry._owner
+    if owner is None or not owner._lazy or entry._number in owner._pinned:
+        return None
+    return entry._number
+
+
 def open_context(packed: PackedCorpus, shape: str) -> Any:
     """Return what `context` is for a corpus given in `shape`: as it was given.
 

@@ -10,7 +10,14 @@ from __future__ import annotations
 
 import sys
 import time
-from _signal import SIGINT, pthread_kill, signal  # type: ignore[import-not-found]
+from _signal import (  # type: ignore[import-not-found]
+    ITIMER_REAL,
+    SIGALRM,
+    SIGINT,
+    pthread_kill,
+    setitimer,
+    signal,
+)
 from _thread import get_ident, start_new_thread
 
 from rlm_rag.sandbox.inside.channel import Channel
@@ -45,6 +52,7 @@ class Interrupts:
         self._running = 0
         self._insisting = 0
         self.delivered = 0
+        self._last = 0.0
         signal(SIGINT, self._on_signal)
 
     def announce(self, block: int) -> None:
@@ -60,6 +68,16 @@ class Interrupts:
         """Drop the interrupts that come from now on."""
         self._running = 0
 
+    def set_alarm(self, seconds: float) -> None:
+        """Interrupt what `run_interruptible` runs from `seconds` on, until `clear_alarm`."""
+        self.delivered = 0
+        signal(SIGALRM, self._on_signal)
+        setitimer(ITIMER_REAL, seconds, REPEAT_SECONDS)
+
+    def clear_alarm(self) -> None:
+        setitimer(ITIMER_REAL, 0)
+        sys.settrace(None)
+
     def ask(self) -> None:
         """Interrupt the block that runs now, if one does; called in the reader thread."""
         block = self._running
@@ -74,8 +92,11 @@ class Interrupts:
 
     def _on_signal(self, _signal: int, frame: FrameType | None) -> None:
         frames = _frames_of_block(frame)
-        if not frames:
+        now = time.monotonic()
+        # The host's own signal and its frame ask for the same interrupt.
+        if not frames or (self.delivered and now - self._last < REPEAT_SECONDS / 2):
             return
+        self._last = now
         self.delivered += 1
         if self.delivered > 1:
             # Its handlers swallow the exception: the next line raises again, inside of them.

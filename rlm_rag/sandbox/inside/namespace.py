@@ -8,6 +8,7 @@ import sys
 
 from rlm_rag.sandbox.inside.answer import Answer
 from rlm_rag.sandbox.inside.context import LazyContext, LazyEntry
+from rlm_rag.sandbox.inside.execute import BLOCK_PREFIX, remember_source, sources
 from rlm_rag.sandbox.inside.reply import Text
 
 TYPE_CHECKING = False
@@ -47,13 +48,13 @@ class Namespace:
         self.names: dict[str, Any] = module.__dict__
         self.names["__builtins__"] = builtins
         self.answer = Answer(self.names)
-        self._bound: dict[str, Any] = {}
+        self.bound: dict[str, Any] = {}
         self._builtins: dict[str, Any] = {}
         self.names.update(answers={}, plan={})
 
     def bind(self, bound: Mapping[str, Any]) -> None:
         """Bind names, from now on restored."""
-        self._bound.update(bound)
+        self.bound.update(bound)
         self.names.update(bound)
 
     def keep_builtins(self) -> None:
@@ -68,10 +69,10 @@ class Namespace:
         names["__name__"] = "__main__"
         self.answer.rebind()
         overwritten = [
-            name for name, value in self._bound.items() if names.get(name, _MISSING) is not value
+            name for name, value in self.bound.items() if names.get(name, _MISSING) is not value
         ]
         for name in overwritten:
-            names[name] = self._bound[name]
+            names[name] = self.bound[name]
         return overwritten
 
     def own_names(self) -> list[str]:
@@ -81,7 +82,7 @@ class Namespace:
             name
             for name, value in self.names.copy().items()
             if isinstance(name, str)
-            and name not in self._bound
+            and name not in self.bound
             and name not in _MODULE_NAMES
             and name not in ("answer", "answers", "plan")
             and type(value) is not module
@@ -93,6 +94,30 @@ class Namespace:
             [name[:_MAX_NAME_CHARS], *_type_and_size(self.names[name])]
             for name in self.own_names()[-MAX_VARIABLES:]
         ]
+
+    def kept(self) -> dict[str, Any]:
+        """Return what a worker that takes this one's place must find, by name.
+
+        The model's names, modules among them; `answer`, as the text it holds; and the sources
+        of blocks, by their file names, for tracebacks.
+        """
+        found: dict[str, Any] = {
+            name: value
+            for name, value in self.names.copy().items()
+            if isinstance(name, str) and name not in self.bound and name not in _MODULE_NAMES
+        }
+        found["answer"] = self.answer.content
+        found.update(sources())
+        return found
+
+    def put_back(self, name: str, value: Any) -> None:
+        """Bring back one of what `kept` returned."""
+        if name == "answer":
+            self.answer.content = value
+        elif name.startswith(BLOCK_PREFIX):
+            remember_source(name, value)
+        else:
+            self.names[name] = value
 
     def functions(self, print_note: Callable[[str], None]) -> dict[str, Callable[..., Any]]:
         """Return the functions that concern the namespace itself."""
@@ -120,7 +145,7 @@ class Namespace:
             """Set the variable of this name."""
             if not isinstance(name, str) or not name.isidentifier():
                 print_note(f"repl_set: Error: {name!r:.80} is not a name")
-            elif name in self._bound:
+            elif name in self.bound:
                 print_note(f"repl_set: Error: {name} is a name of this REPL and stays")
             else:
                 self.names[name] = value

@@ -19,14 +19,18 @@ from rlm_rag.sandbox.inside.channel import Channel, private_copy
 from rlm_rag.sandbox.inside.context import open_context
 from rlm_rag.sandbox.inside.execute import Executor, describe, prepare
 from rlm_rag.sandbox.inside.interrupts import Interrupts, run_interruptible
+from rlm_rag.sandbox.inside.pickling import Codec
 from rlm_rag.sandbox.inside.reply import Text
 from rlm_rag.sandbox.inside.services import Services
+from rlm_rag.sandbox.inside.snapshot import Snapshots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 WORKER_FAILED = 4
+# Folders in what `init` names as libraries: what model code may import, and what it may not.
+PACKAGES, PRIVATE = "packages", "private"
 MAX_OUTPUT_CHARS = 1_000_000
 _RECURSION_LIMIT = 1000
 _SWITCH_SECONDS = 0.005
@@ -110,12 +114,19 @@ class Worker:
         prepare()
         while True:
             message = self._messages.get()
-            if message["t"] == "init":
-                self._set_up(message)
-            elif message["t"] == "exec":
+            kind = message["t"]
+            if kind == "init":
+                snapshots = self._set_up(message)
+            elif kind == "exec":
+                snapshots.before(message["code"], self._channel.block)
                 self._channel.send(self._block(message))
+                snapshots.after(self._channel.block)
+            elif kind == "piece":
+                snapshots.receive(message)
+            elif kind == "restore":
+                self._channel.send({"t": "restored", "names": snapshots.restore()})
 
-    def _set_up(self, init: dict[str, Any]) -> None:
+    def _set_up(self, init: dict[str, Any]) -> Snapshots:
         space, channel = self._namespace, self._channel
         channel.await_seconds = init["await_seconds"]
         bound: dict[str, Any] = {}
@@ -141,6 +152,9 @@ class Worker:
         names.hint_on_open(packed)
         names.refuse_input()
         space.keep_builtins()
+        sys.path.append(f"{init['libraries']}/{PACKAGES}")
+        codec = Codec(space, f"{init['libraries']}/{PRIVATE}")
+        return Snapshots(space, codec, self._interrupts, channel.write)
 
     def _block(self, message: dict[str, Any]) -> dict[str, Any]:
         block = self._channel.block = message["block"]

@@ -1,0 +1,85 @@
+"""What a session keeps of its worker's variables: opaque text, never read on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from rlm_rag.errors import ProtocolError
+from rlm_rag.sandbox import frames
+
+# Pieces that arrive between two blocks: one snapshot after a block, one before the next.
+_SNAPSHOTS_A_BLOCK = 2
+# A piece may be empty, and costs its host more than its characters.
+_MAX_PIECES = 1_000
+
+
+class KeptVariables:
+    """The pieces of the last whole snapshot, by variable; `block` is the block it was taken after.
+
+    Bounded by `frames.MAX_KEPT_CHARS` and `frames.MAX_KEPT_NAMES`, and as much again while a
+    snapshot arrives.
+    """
+
+    def __init__(self) -> None:
+        self.block = 0
+        self._pieces: dict[str, list[str]] = {}
+        self._arriving: dict[str, list[str]] = {}
+        self._whole: set[str] = set()
+        self._left = 0
+
+    def begin_block(self) -> None:
+        """Allow as many characters again as the snapshots around one block may hold."""
+        self._left = _SNAPSHOTS_A_BLOCK * frames.MAX_KEPT_CHARS
+
+    def take_piece(self, piece: Mapping[str, Any]) -> None:
+        """Take a `piece` frame.
+
+        Raises:
+            ProtocolError: more than is allowed, or a piece of what had ended.
+        """
+        self._left -= len(piece["data"])
+        pieces = self._arriving.setdefault(piece["name"], [])
+        too_many = len(self._arriving) > frames.MAX_KEPT_NAMES or len(pieces) > _MAX_PIECES
+        if self._left < 0 or too_many or piece["name"] in self._whole:
+            raise ProtocolError("a worker leaves more with its host than it may")
+        pieces.append(piece["data"])
+        if piece["last"]:
+            self._whole.add(piece["name"])
+
+    def take_snapshot(self, snapshot: Mapping[str, Any]) -> None:
+        """Take a `snapshot` frame: what arrived since the last is whole.
+
+        Raises:
+            ProtocolError: a variable whose last piece is missing, or more than may be kept.
+        """
+        if len(self._whole) != len(self._arriving):
+            raise ProtocolError("a snapshot ended before the last piece of a variable")
+        for name in snapshot["gone"]:
+            self._pieces.pop(name, None)
+        self._pieces.update(self._arriving)
+        self.block = snapshot["block"]
+        self.drop_arriving()
+        size = sum(len(piece) for pieces in self._pieces.values() for piece in pieces)
+        if size > frames.MAX_KEPT_CHARS or len(self._pieces) > frames.MAX_KEPT_NAMES:
+            raise ProtocolError("a worker leaves more with its host than it may")
+
+    def drop_arriving(self) -> None:
+        """Forget a snapshot that will not be completed."""
+        self._arriving = {}
+        self._whole = set()
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Forget every variable but these."""
+        self._pieces = {name: self._pieces[name] for name in names if name in self._pieces}
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def frames(self) -> Iterator[bytes]:
+        """Yield the frames that give all of it to a fresh worker."""
+        for name, pieces in self._pieces.items():
+            for number, data in enumerate(pieces, 1):
+                last = number == len(pieces)
+                yield frames.encode({"t": "piece", "name": name, "data": data, "last": last})
+        yield frames.encode({"t": "restore"})

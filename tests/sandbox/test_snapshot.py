@@ -1,0 +1,206 @@
+"""What comes back after a worker was lost, in a real worker that takes its place."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.packed import PackedWriter
+from rlm_rag.sandbox.confine.view import Layer
+from rlm_rag.sandbox.session import BlockResult, Session
+from tests.sandbox.support import ALL_LAYERS
+from tests.sandbox.test_session import make, run
+
+CRASH = "import os\nos._exit(1)"
+
+
+def after_a_crash(session: Session, *blocks: str) -> list[BlockResult]:
+    """Results of blocks, a crash between the last two."""
+
+    async def scenario() -> list[BlockResult]:
+        async with session:
+            results = [
+                await run(session, code, block=number) for number, code in enumerate(blocks[:-1], 1)
+            ]
+            results.append(await run(session, CRASH, block=len(blocks)))
+            results.append(await run(session, blocks[-1], block=len(blocks) + 1))
+            return results
+
+    return asyncio.run(scenario())
+
+
+def shown_after_a_crash(*blocks: str) -> str | None:
+    result = after_a_crash(make(), *blocks)[-1]
+    assert result.error is None, result.error
+    return result.value
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "shown"),
+    [
+        ("x = {'a': [1, (2.5, None)], 'b': {3}}", "x", "{'a': [1, (2.5, None)], 'b': {3}}"),
+        ("x = 'é\\ud800' * 2", "x", repr("é\ud800" * 2)),
+        ("def f(n): return n + step\nstep = 2", "f(1)", "3"),
+        ("f = lambda n: n * 2", "f(4)", "8"),
+        ("def outer(k):\n  return lambda n: n + k\nadd = outer(5)", "add(1)", "6"),
+        ("def fact(n): return 1 if n < 2 else n * fact(n - 1)", "fact(5)", "120"),
+        ("class A:\n  def m(self): return 7\nclass B(A):\n  pass", "isinstance(B(), A), B().m()",
+         "(True, 7)"),
+        ("class P:\n  def __init__(self, n): self.n = n\nps = [P(1), P(2)]",
+         "[p.n for p in ps], type(ps[0]) is P", "([1, 2], True)"),
+        ("from dataclasses import dataclass\n@dataclass\nclass D:\n  n: int = 1\nd = D(4)",
+         "d, d == D(4)", "(D(n=4), True)"),
+        ("from collections import namedtuple, Counter, defaultdict\nT = namedtuple('T', 'a b')\n"
+         "t = T(1, 2)\nc = Counter('aab')\nd = defaultdict(list, k=[1])",
+         "t, isinstance(t, T), c['a'], d['x'], d['k']", "(T(a=1, b=2), True, 2, [], [1])"),
+        ("import re, json as j\np = re.compile('a+')", "p.findall('baa'), j.dumps(re.A)",
+         "(['aa'], '256')"),
+        ("from math import sqrt as root", "root(9)", "3.0"),
+        ("s = search\nfs = {'find': search, 'up': str.upper}", "s is search, fs['find'] is search",
+         "(True, True)"),
+        ("handlers = [lambda: 1, lambda: 2]", "[h() for h in handlers]", "[1, 2]"),
+        ("answers['a'] = 1\nplan = ['step']", "answers, plan", "({'a': 1}, ['step'])"),
+        ("import functools as t\n@t.cache\ndef slow(n): return n\ntwice = t.partial(pow, 2)",
+         "slow(3), twice(5)", "(3, 32)"),
+        ("r = llm_query('hi')", "r.ok, r.model, r", "(True, 'test', 'hi')"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_a_block_made_is_there_after_a_crash(made: str, asked: str, shown: str) -> None:
+    assert shown_after_a_crash(made, asked) == shown
+
+
+def test_functions_see_the_live_globals_after_a_crash() -> None:
+    assert (
+        shown_after_a_crash("def f(): return n\nn = 1", "n = 5\nf(), f.__globals__ is globals()")
+        == "(5, True)"
+    )
+
+
+def test_a_change_in_place_and_a_deletion_are_kept() -> None:
+    value = shown_after_a_crash(
+        "x = [1]\ny = 2\nz = 3", "x.append(2)\ndel y", "x, 'y' in globals(), z"
+    )
+    assert value == "([1, 2], False, 3)"
+
+
+def test_what_cannot_be_kept_is_named_and_the_rest_comes_back() -> None:
+    code = "g = (n for n in range(3))\nimport threading\nt = threading.current_thread()\nx = 1"
+    crashed, last = after_a_crash(make(), code, "x")[-2:]
+    assert set(crashed.lost) == {"g", "t"}
+    assert [name for name, _, _ in crashed.variables] == ["x"]
+    assert last.value == "1"
+
+
+def test_what_is_too_large_to_keep_is_named_and_does_not_come_back_stale() -> None:
+    results = after_a_crash(make(), "x = 'a'\ny = 1", "x = 'a' * (70 << 20)", "y, 'x' in globals()")
+    assert results[-2].lost == ("x",)
+    assert results[-1].value == "(1, False)"
+
+
+def test_large_values_come_back_whole() -> None:
+    made = "x = bytes(range(256)) * 40_000\ny = list(range(300_000))"
+    assert (
+        shown_after_a_crash(made, "len(x), x[:3], sum(y)")
+        == "(10240000, b'\\x00\\x01\\x02', 44999850000)"
+    )
+
+
+def test_the_text_of_the_answer_so_far_comes_back() -> None:
+    async def scenario() -> None:
+        async with make() as session:
+            await run(session, "answer['content'] = 'so far'")
+            await run(session, CRASH, block=2)
+            result = await run(session, "answer['ready'] = True", block=3)
+            assert result.answer is not None
+            assert (result.answer.content, result.answer.ready) == ("so far", True)
+
+    asyncio.run(scenario())
+
+
+def test_errors_show_the_lines_of_blocks_that_another_worker_ran() -> None:
+    error = after_a_crash(make(), "def f():\n    return 1 / 0", "f()")[-1].error
+    assert error is not None
+    assert "return 1 / 0" in error.traceback
+    assert "<block 1>" in error.traceback
+
+
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_entries_of_the_corpus_come_back_without_being_copied(layer: Layer, tmp_path: Path) -> None:
+    with PackedWriter(tmp_path / "corpus") as writer:
+        for number in range(200):
+            writer.add(f"{number}.txt", "x" * 1_000_000)
+    session = make(layer=layer, packed=tmp_path / "corpus")
+    made = "mine = context[3:150]\nwhole = context\nby = {e['path']: e for e in mine}"
+    last = after_a_crash(
+        session, made, "len(mine), mine[0] is context[3], whole is ctx, by['4.txt']['path']"
+    )[-1]
+    assert last.value == "(147, True, True, '4.txt')"
+
+
+def test_a_changed_entry_comes_back_as_it_was_changed(tmp_path: Path) -> None:
+    with PackedWriter(tmp_path / "corpus") as writer:
+        writer.add("a", "one")
+    made = "e = context[0]\ne['tag'] = 1"
+    last = after_a_crash(make(packed=tmp_path / "corpus"), made, "e")[-1]
+    assert last.value == "{'path': 'a', 'content': 'one', 'tag': 1}"
+
+
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_what_a_snapshot_says_to_run_runs_in_a_sandbox_and_never_on_the_host(layer: Layer) -> None:
+    code = """
+import os
+class Trap:
+    def __reduce__(self):
+        return exec, ("import builtins, os; builtins.sprung = os.getpid()",)
+trap = Trap()
+"""
+    last = after_a_crash(make(layer=layer), code, "sprung == os.getpid()")[-1]
+    assert last.value == "True"
+    assert "sprung" not in __import__("builtins").__dict__
+
+
+@pytest.mark.parametrize(
+    "reduced",
+    [
+        "return eval, ('__import__(\"os\")._exit(7)',)",
+        "return eval, ('__import__(\"ctypes\").string_at(0)',)",
+        "return eval, ('__import__(\"time\").sleep(60)',)",
+        "return eval, ('1 / 0',)",
+        "return eval, ('bytearray(1 << 45)',)",
+    ],
+    ids=["exit", "segfault", "hang", "error", "memory"],
+)
+def test_a_snapshot_that_harms_its_reader_costs_no_more_than_the_variables(
+    reduced: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlm_rag.sandbox.session.RESTORE_SECONDS", 5)
+    code = f"class Trap:\n  def __reduce__(self): {reduced}\nx = 1\ntrap = Trap()"
+    crashed, last = after_a_crash(make(), code, "2")[-2:]
+    assert "trap" in crashed.lost
+    assert (last.value, last.restarted) == ("2", False)
+
+
+def test_a_value_whose_pickling_never_ends_does_not_stop_the_worker() -> None:
+    code = "class Slow:\n  def __reduce__(self):\n    while True: pass\nx = 1\nslow = Slow()"
+    crashed, last = after_a_crash(make(), code, "x")[-2:]
+    assert "slow" in crashed.lost
+    assert last.value == "1"
+
+
+def test_after_two_crashes_everything_is_still_there() -> None:
+    async def scenario() -> None:
+        async with make() as session:
+            await run(session, "x = [1]\ndef f(): return x")
+            await run(session, CRASH, block=2)
+            await run(session, CRASH, block=3)
+            assert (await run(session, "f()", block=4)).value == "[1]"
+
+    asyncio.run(scenario())
+
+
+def test_a_block_that_killed_its_worker_is_undone() -> None:
+    results = after_a_crash(make(), "x = 1", "x")
+    assert (results[-2].restored_block, results[-1].value) == (1, "1")
