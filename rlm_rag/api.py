@@ -12,7 +12,7 @@ from typing import TypedDict, TypeVar, Unpack
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.limits import Limits
-from rlm_rag.engine.loop_thread import loop_thread
+from rlm_rag.engine.loop_thread import loop_thread, outcome
 from rlm_rag.engine.run import Run, RunOptions
 from rlm_rag.errors import RetrievalError, RlmRagError, RunInterrupted
 from rlm_rag.indexes.requests import (
@@ -265,7 +265,7 @@ class RLM:
         try:
             run = self._run(opened, question)
             try:
-                return loop_thread().submit(run.execute()).result()
+                return outcome(loop_thread().submit(run.execute()))
             except KeyboardInterrupt:
                 raise RunInterrupted(_interrupted(run)) from None
         finally:

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from types import FrameType
+from typing import NoReturn
 
 # A terminal, a wrapper and an impatient finger may each send the same wish again.
 PATIENCE_SECONDS = 1.0
@@ -18,10 +19,10 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 class _Wish:
     """The wish to end, once there is one: which signal it was, and since when."""
 
-    __slots__ = ("signal", "since")
+    __slots__ = ("number", "since")
 
     def __init__(self) -> None:
-        self.signal: int = signal.SIGINT
+        self.number: int = signal.SIGINT
         self.since: float | None = None
 
 
@@ -39,7 +40,7 @@ def watch() -> None:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _on_signal)
     if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, lambda *_: _on_signal(_wish.signal, None))
+        signal.signal(signal.SIGALRM, lambda *_: _on_signal(_wish.number, None))
         sys.unraisablehook = _ask_again
     # Registered first, so run last, when the interpreter is about to forget its handlers:
     # a signal would then end the process by itself, and not with its exit code.
@@ -52,31 +53,32 @@ def settle() -> None:
         _wish.since = time.monotonic()
 
 
-def exit_code() -> int:
-    """The shell's convention: 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP."""
-    return 128 + _wish.signal
+def leave() -> NoReturn:
+    """End the process after what was registered for its end, and without waiting for more.
+
+    A thread that is in the middle of an import or of a request, or a reader that does not read,
+    would hold up the interpreter's own end. Exits by the shell's convention: 130 after SIGINT,
+    143 after SIGTERM, 129 after SIGHUP.
+    """
+    atexit._run_exitfuncs()
+    _end()
 
 
-def remove_folders() -> None:
-    """Remove this process's temporary folders, should an interrupt have hit their removal."""
+def _end() -> NoReturn:
+    # Workers and the index process end with this one; folders do not.
     scratch = sys.modules.get("rlm_rag.scratch")
     if scratch is not None:
         scratch.remove_own()
+    os._exit(128 + _wish.number)
 
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
     now = time.monotonic()
     if _wish.since is None:
-        _wish.signal, _wish.since = number, now
+        _wish.number, _wish.since = number, now
         raise KeyboardInterrupt
     if now - _wish.since > PATIENCE_SECONDS:
-        _leave()
-
-
-def _leave() -> None:
-    # Workers and the index process end with this one; folders do not.
-    remove_folders()
-    os._exit(exit_code())
+        _end()
 
 
 def _ask_again(unraisable: sys.UnraisableHookArgs) -> None:

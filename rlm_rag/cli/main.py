@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` default to the process's own.
 
-    0 done, 1 done in part, 2 usage or unusable input, 130 interrupted (143 or 129 where SIGTERM
-    or SIGHUP did it). Never raises.
+    0 done, 1 done in part, 2 usage or unusable input, 130 interrupted. Never raises. With the
+    process's own arguments, SIGTERM and SIGHUP interrupt too (143, 129), and an interrupted
+    command ends the process itself.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -22,16 +23,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from rlm_rag.cli import interrupts
 
             interrupts.watch()
-        code = _guarded(given)
-        if arguments is None:
-            # What is left is the interpreter's own end.
-            interrupts.settle()
+        code, interrupted = _guarded(given)
     except KeyboardInterrupt:
-        code = _interrupted(given, ends=arguments is None)
+        code, interrupted = _interrupted(given), True
+    if arguments is None:
+        from rlm_rag.cli import interrupts
+
+        interrupts.settle()
+        if interrupted:
+            interrupts.leave()
     return code
 
 
-def _guarded(arguments: list[str]) -> int:
+def _guarded(arguments: list[str]) -> tuple[int, bool]:
+    """Return the exit code, and whether it is that of an interrupted command."""
     from rlm_rag.cli import failures, streams
     from rlm_rag.cli.exits import DONE, INTERRUPTED
 
@@ -42,19 +47,16 @@ def _guarded(arguments: list[str]) -> int:
         streams.flush()
     except streams.ReaderLeft:
         # The reader has seen enough (`| head`): nothing failed.
-        streams.flush_or_discard()
-        return DONE
-    except Exception as error:  # noqa: BLE001 the last place that can turn it into a message
+        code = DONE
+    except Exception as error:  # the last place that can turn it into a message
+        if _hides_interrupt(error):
+            raise KeyboardInterrupt from error
         if isinstance(error, BrokenPipeError) and streams.reader_left():
             code = DONE
         else:
             code = failures.report(error, as_json=as_json)
-        streams.flush_or_discard()
-    if code == INTERRUPTED:
-        from rlm_rag.cli import interrupts
-
-        return interrupts.exit_code()
-    return code
+    streams.flush_or_discard()
+    return code, code == INTERRUPTED
 
 
 def _invoke(arguments: list[str]) -> int:
@@ -66,20 +68,22 @@ def _invoke(arguments: list[str]) -> int:
     return code if isinstance(code, int) else DONE
 
 
-def _interrupted(arguments: list[str], *, ends: bool) -> int:
-    from rlm_rag.cli import failures, interrupts, streams
+def _hides_interrupt(error: BaseException | None) -> bool:
+    """Whether an interrupt is behind an error: Python 3.11 wraps what `__set_name__` raises."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__
+    return False
 
-    interrupts.settle()
+
+def _interrupted(arguments: list[str]) -> int:
+    from rlm_rag.cli import failures, streams
+    from rlm_rag.cli.exits import INTERRUPTED
+
     streams.prepare()
     failures.report_interrupt(as_json=failures.wants_json(arguments))
-    if ends:
-        # Its reader may have stopped reading for good, and be what the interrupt was about.
-        streams.discard()
-        interrupts.remove_folders()
-        # Where the interrupt hit code that was compiled from a string (a dataclass being made),
-        # the interpreter remembers it and would end by the signal; running any other resets that.
-        exec("")
-    return interrupts.exit_code()
+    return INTERRUPTED
 
 
 if __name__ == "__main__":

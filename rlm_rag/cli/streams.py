@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 SCHEMA_VERSION = 1
@@ -68,15 +68,6 @@ def flush_or_discard() -> None:
 def has_begun() -> bool:
     """Whether this process has written, or tried to write, any result."""
     return _begun
-
-
-def discard() -> None:
-    """Give up what is buffered for standard output, also where its reader does not read."""
-    # The interpreter flushes its first stream whatever `sys.stdout` is by then.
-    with suppress(OSError, ValueError):
-        descriptor = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(descriptor, sys.stdout.fileno())
-        os.close(descriptor)
 
 
 def _nowhere() -> TextIO:

@@ -11,12 +11,23 @@ import atexit
 import os
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 STOP_SECONDS = 5.0
+_GLANCE_SECONDS = 0.2
+
+
+def outcome(future: Future[T]) -> T:
+    """Wait for a future's result, so that a signal is heard soon.
+
+    One that comes just before the wait begins does not end it: Python looks for it afterwards.
+    """
+    while not future.done():
+        wait([future], _GLANCE_SECONDS)
+    return future.result()
 
 
 class LoopThread:
@@ -41,7 +52,7 @@ class LoopThread:
         """Run `coroutine` to its end; an interrupted caller cancels it before it raises."""
         future = self.submit(coroutine)
         try:
-            return future.result()
+            return outcome(future)
         except BaseException:
             future.cancel()
             raise

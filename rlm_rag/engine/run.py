@@ -27,7 +27,7 @@ from rlm_rag.indexes.requests import Retriever
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.prices import facts_of, parse_price
 from rlm_rag.models.router import close_model, open_model, provider_name
-from rlm_rag.sandbox.layers import choose_layer
+from rlm_rag.sandbox.layers import abandon_self_test, choose_layer
 from rlm_rag.sandbox.session import Session, WorkerSetup
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
@@ -189,7 +189,12 @@ class Run:
         )
         profile = load_profile()
         # Its self-test waits for a process, which must not hold up the loop.
-        layer = await asyncio.to_thread(choose_layer, self._options.sandbox)
+        try:
+            layer = await asyncio.to_thread(choose_layer, self._options.sandbox)
+        except asyncio.CancelledError:
+            if self._interrupted:
+                abandon_self_test()
+            raise
         session = Session(
             layer=layer,
             packed_path=self._corpus.packed_path,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import tempfile
@@ -22,7 +23,7 @@ from rlm_rag.sandbox.confine import probe
 from rlm_rag.sandbox.confine.bubblewrap import Bubblewrap
 from rlm_rag.sandbox.confine.namespaces import Namespaces
 from rlm_rag.sandbox.confine.unconfined import Unconfined
-from rlm_rag.sandbox.confine.view import CORPUS_INSIDE, Layer, WorkerLimits, report_file
+from rlm_rag.sandbox.confine.view import CORPUS_INSIDE, Launch, Layer, WorkerLimits, report_file
 from rlm_rag.scratch import ScratchFolder
 
 __all__ = ["LAYER_NAMES", "Layer", "choose_layer", "self_test"]
@@ -37,6 +38,7 @@ _WORKS = "the corpus and the scratch folder: work"
 
 _lock = threading.Lock()
 _verdicts: dict[str, str] = {}
+_probing: list[subprocess.Popen[bytes]] = []
 
 
 def choose_layer(name: str = "auto") -> Layer:
@@ -77,11 +79,14 @@ def self_test(layer: Layer) -> list[str]:
     """Return what `layer` does not hold against, or why it does not start; empty where it holds.
 
     Raises:
-        SandboxUnavailableError: the temporary folder has no room for the test.
+        SandboxUnavailableError: the temporary folder has no room for the test, or it was
+            abandoned.
     """
     with _canaries() as canaries:
         try:
             printed, said = _probe(layer, canaries)
+        except _AbandonedError:
+            raise
         except (SandboxUnavailableError, OSError, subprocess.TimeoutExpired) as error:
             return [str(error)]
     wanted = [f"{name}: blocked" for name in probe.attempts(canaries.arguments(CORPUS_INSIDE))]
@@ -157,19 +162,49 @@ def _probe(layer: Layer, canaries: _Canaries) -> tuple[list[str], str]:
             info_fd=info.fileno(),
         )
         try:
-            ended = subprocess.run(
-                launch.argv,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                env=launch.environment,
-                cwd="/",
-                pass_fds=(info.fileno(),),
-                start_new_session=True,
-                timeout=_PROBE_SECONDS,
-                check=False,
-            )
+            stdout, stderr = _run_probe(launch, info.fileno())
         finally:
             if launch.folder is not None:
                 launch.folder.close()
-    said = ended.stderr.decode("utf-8", "replace").strip().splitlines()
-    return ended.stdout.decode("utf-8", "replace").splitlines(), said[-1] if said else ""
+    said = stderr.decode("utf-8", "replace").strip().splitlines()
+    return stdout.decode("utf-8", "replace").splitlines(), said[-1] if said else ""
+
+
+def _run_probe(launch: Launch, info_fd: int) -> tuple[bytes, bytes]:
+    with subprocess.Popen(
+        launch.argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=launch.environment,
+        cwd="/",
+        pass_fds=(info_fd,),
+        start_new_session=True,
+    ) as process:
+        _probing.append(process)
+        try:
+            printed = process.communicate(timeout=_PROBE_SECONDS)
+        except BaseException:
+            _kill_group(process)
+            raise
+    if process not in _probing:
+        raise _AbandonedError("the sandbox's self-test was interrupted")
+    _probing.remove(process)
+    return printed
+
+
+class _AbandonedError(SandboxUnavailableError):
+    """Says nothing about the layer."""
+
+
+def abandon_self_test() -> None:
+    """End the self-tests that run in other threads now, for a process that is interrupted."""
+    while _probing:
+        process = _probing.pop()
+        if process.returncode is None:
+            _kill_group(process)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
