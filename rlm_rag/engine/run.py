@@ -27,7 +27,7 @@ from rlm_rag.indexes.requests import Retriever
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.prices import facts_of, parse_price
 from rlm_rag.models.router import close_model, open_model, provider_name
-from rlm_rag.sandbox.layers import abandon_self_test, choose_layer
+from rlm_rag.sandbox.layers import Layer, abandon_self_test, choose_layer
 from rlm_rag.sandbox.session import Session, WorkerSetup
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
@@ -188,13 +188,7 @@ class Run:
             coverage=coverage,
         )
         profile = load_profile()
-        # Its self-test waits for a process, which must not hold up the loop.
-        try:
-            layer = await asyncio.to_thread(choose_layer, self._options.sandbox)
-        except asyncio.CancelledError:
-            if self._interrupted:
-                abandon_self_test()
-            raise
+        layer = await self._layer()
         session = Session(
             layer=layer,
             packed_path=self._corpus.packed_path,
@@ -225,6 +219,15 @@ class Run:
             limits=limits,
             recorder=recorder,
         )
+
+    async def _layer(self) -> Layer:
+        try:
+            # Its self-test waits for a process, which must not hold up the loop.
+            return await asyncio.to_thread(choose_layer, self._options.sandbox)
+        except asyncio.CancelledError:
+            if self._interrupted:
+                abandon_self_test()
+            raise
 
     async def _drive(self, loop: Loop) -> Ending:
         """Run the loop in a task of its own, so that an interruption reaches only it."""
