@@ -69,4 +69,6 @@ def usage_dict(usage: Usage) -> dict[str, Any]:
         "output_tokens": usage.output_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
         "usd": usage.usd,
+        "cached_calls": usage.cached_calls,
+        "saved_usd": usage.saved_usd,
     }

@@ -244,9 +244,11 @@ class Budget:
         """Keep back enough for a final root call of this size from now on."""
         self._final = estimate
 
-    def count_cached(self, *, model: str = "", role: CallRole = "sub") -> None:
-        """Count a call that was answered without sending a request."""
-        self._count(Usage(cached_calls=1), model, role)
+    def count_cached(
+        self, *, saved_usd: float = 0.0, model: str = "", role: CallRole = "sub"
+    ) -> None:
+        """Count a call that was answered without sending a request, and what that saved."""
+        self._count(Usage(cached_calls=1, saved_usd=saved_usd), model, role)
 
     @property
     def usage(self) -> Usage:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, TypeGuard
 
 from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached, Reservation
+from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import ContextWindowError, ModelError
 from rlm_rag.models.base import Completion, LanguageModel, Message, ModelRequest, Usage
@@ -15,6 +16,7 @@ from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.messages import alternate
 from rlm_rag.models.prices import ModelFacts
 from rlm_rag.models.retry import Patience, complete_with_retries
+from rlm_rag.models.sharing import SharedReplies
 from rlm_rag.models.tokens import count_message_tokens
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
@@ -29,15 +31,38 @@ FINAL_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class PricedModel:
-    """A model with what is known of it, and the limiter that its provider's models share."""
+    """A model with what is known of it and how it is asked.
+
+    Models of one provider share the `limiter`. `temperature` and `extra` go with each request.
+    `shared` joins identical calls, None where each has to be sent; `fallbacks` may take the
+    model's place.
+    """
 
     model: LanguageModel
     facts: ModelFacts
     limiter: Limiter
+    api_base: str | None = None
+    temperature: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    shared: SharedReplies | None = None
+    fallbacks: Fallbacks[PricedModel] = field(default_factory=Fallbacks)
 
     @property
     def name(self) -> str:
         return self.model.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """One call as it was asked for, whichever model comes to serve it."""
+
+    messages: tuple[Message, ...]
+    prompt_tokens: int
+    role: Role
+    block: int | None
+    seq: int | None
+    max_output_tokens: int | None
+    final: bool
 
 
 class ModelCalls:
@@ -79,16 +104,56 @@ class ModelCalls:
             ModelError: the provider could not serve it.
         """
         ordered = alternate(messages)
-        prompt_tokens = count_message_tokens(ordered)
-        cap = self.output_cap(model.facts, max_output_tokens)
-        _check_window(model, prompt_tokens)
-        reservation = await self._reserve(model, prompt_tokens, cap, role, final)
-        self._sent += 1
-        call = self._sent
-        self._record_call(call, model, role, block, seq, ordered)
-        request = ModelRequest(
-            messages=ordered, max_output_tokens=cap, timeout_seconds=self._timeout(final)
+        asking = _Asking(
+            ordered, count_message_tokens(ordered), role, block, seq, max_output_tokens, final
         )
+        failure: ModelError | None = None
+        for candidate in model.fallbacks.for_call(model):
+            try:
+                completion = await self._complete(candidate, asking)
+            except (ModelError, LimitReached) as error:
+                if failure is not None and not _is_passing(error):
+                    # What the model that was asked for said tells more.
+                    raise failure from error
+                if not _is_passing(error):
+                    raise
+                failure = failure or error
+                model.fallbacks.failed(candidate)
+            else:
+                model.fallbacks.answered(candidate)
+                return completion
+        assert failure is not None
+        raise failure
+
+    async def _complete(self, model: PricedModel, asking: _Asking) -> Completion:
+        """Have one model serve a call, or one like it that is under way or was kept."""
+        _check_window(model, asking.prompt_tokens)
+        cap = self.output_cap(model.facts, asking.max_output_tokens)
+        request = ModelRequest(
+            messages=asking.messages,
+            max_output_tokens=cap,
+            temperature=model.temperature,
+            timeout_seconds=self._timeout(asking.final),
+            extra=model.extra,
+        )
+        if model.shared is None:
+            return await self._send(model, asking, request)
+        started = time.monotonic()
+        key = model.shared.key(model.name, model.api_base, request)
+        completion, sent = await model.shared.complete(
+            key, lambda: self._send(model, asking, request)
+        )
+        if not sent:
+            self._budget.count_cached(
+                saved_usd=completion.usage.saved_usd, model=model.name, role=asking.role
+            )
+            call = self._record_call(model, asking)
+            self._record_reply(call, completion.model, completion, started, None)
+        return completion
+
+    async def _send(self, model: PricedModel, asking: _Asking, request: ModelRequest) -> Completion:
+        reservation = await self._reserve(model, asking, request.max_output_tokens)
+        call = self._record_call(model, asking)
         started = time.monotonic()
         attempts = _Attempts(self._budget, reservation)
         try:
@@ -99,8 +164,8 @@ class ModelCalls:
                 owner=self._run_id,
                 before_attempt=attempts.begin,
                 patience=Patience(
-                    seconds=self._timeout(final),
-                    queue_seconds=self._budget.seconds_left(final=final),
+                    seconds=self._timeout(asking.final),
+                    queue_seconds=self._budget.seconds_left(final=asking.final),
                 ),
             )
         except (ModelError, LimitReached) as error:
@@ -117,16 +182,14 @@ class ModelCalls:
         self._record_reply(call, completion.model, completion, started, None)
         return completion
 
-    async def _reserve(
-        self, model: PricedModel, prompt_tokens: int, cap: int | None, role: Role, final: bool
-    ) -> Reservation:
-        estimate = _estimate(model.facts, prompt_tokens, cap)
-        if final and self._keeps_final:
+    async def _reserve(self, model: PricedModel, asking: _Asking, cap: int | None) -> Reservation:
+        estimate = _estimate(model.facts, asking.prompt_tokens, cap)
+        if asking.final and self._keeps_final:
             return self._budget.reserve_final(estimate, model=model.name)
-        if role == "root" and self._keeps_final:
+        if asking.role == "root" and self._keeps_final:
             # The last root call has the same history before it, so it costs about as much.
             self._budget.expect_final(estimate)
-        return await self._budget.admit(estimate, model=model.name, role=role)
+        return await self._budget.admit(estimate, model=model.name, role=asking.role)
 
     def output_cap(self, facts: ModelFacts, asked: int | None) -> int | None:
         """The output cap that is sent for `asked` tokens; None leaves it to the provider."""
@@ -142,27 +205,21 @@ class ModelCalls:
             return self._limits.call_seconds
         return min(self._limits.call_seconds, max(left, FINAL_SECONDS if final else 0.1))
 
-    def _record_call(
-        self,
-        call: int,
-        model: PricedModel,
-        role: Role,
-        block: int | None,
-        seq: int | None,
-        messages: Sequence[Message],
-    ) -> None:
-        shown = () if role == "root" else [asdict(message) for message in messages]
+    def _record_call(self, model: PricedModel, asking: _Asking) -> int:
+        self._sent += 1
+        messages = () if asking.role == "root" else asking.messages
         self._recorder.record(
             events.CallSent(
                 run=self._run_id,
-                call=call,
-                role=role,
+                call=self._sent,
+                role=asking.role,
                 model=model.name,
-                block=block,
-                seq=seq,
-                messages=shown,
+                block=asking.block,
+                seq=asking.seq,
+                messages=[{"role": m.role, "content": m.content} for m in messages],
             )
         )
+        return self._sent
 
     def _record_reply(
         self,
@@ -211,6 +268,11 @@ class _Attempts:
             self._budget.settle(self._reservation, None)
         else:
             self._budget.release(self._reservation)
+
+
+def _is_passing(error: ModelError | LimitReached) -> TypeGuard[ModelError]:
+    """Whether another provider may serve what this one could not, just now."""
+    return isinstance(error, ModelError) and error.retryable
 
 
 def _check_window(model: PricedModel, prompt_tokens: int) -> None:

@@ -12,8 +12,11 @@ FinishReason = Literal["stop", "length", "content_filter", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
+    """`images` are data URLs (`data:image/png;base64,...`), shown after the text."""
+
     role: Role
     content: str
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,8 @@ class ModelRequest:
 class Usage:
     """Tokens and money of one or more calls. `usd` is None where a price is not known.
 
-    `calls` counts requests sent, `cached_calls` those answered without sending one.
+    `calls` counts requests sent, `cached_calls` those answered without sending one, which
+    would have cost `saved_usd` (0 where the price is not known).
     """
 
     calls: int = 0
@@ -41,6 +45,7 @@ class Usage:
     reasoning_tokens: int = 0
     usd: float | None = 0.0
     cached_calls: int = 0
+    saved_usd: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
         usd = None if self.usd is None or other.usd is None else self.usd + other.usd
@@ -52,6 +57,7 @@ class Usage:
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             usd=usd,
             cached_calls=self.cached_calls + other.cached_calls,
+            saved_usd=self.saved_usd + other.saved_usd,
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from rlm_rag.errors import ModelError, ProviderServerError
 from rlm_rag.models import failures
 from rlm_rag.models.base import Completion, ModelRequest
-from rlm_rag.models.messages import alternate
+from rlm_rag.models.messages import alternate, to_wire
 from rlm_rag.models.prices import Price, facts_of
 from rlm_rag.models.providers import (
     KEY_VARIABLES,
@@ -144,7 +144,7 @@ class LitellmModel:
         arguments: dict[str, Any] = {**request.extra, **self._options}
         arguments |= {
             "model": self._name,
-            "messages": [{"role": m.role, "content": m.content} for m in asked.messages],
+            "messages": to_wire(asked.messages),
             "timeout": request.timeout_seconds,
             "max_retries": 0,
             "num_retries": 0,

@@ -15,7 +15,7 @@ import httpx
 from rlm_rag.errors import ModelError, ModelRequestError
 from rlm_rag.models import failures
 from rlm_rag.models.base import Completion, ModelRequest
-from rlm_rag.models.messages import alternate
+from rlm_rag.models.messages import alternate, to_wire
 from rlm_rag.models.prices import Price, facts_of
 from rlm_rag.models.providers import (
     OPENAI_COMPATIBLE,
@@ -114,7 +114,7 @@ class OpenAiCompatibleModel:
     def _encoded(self, request: ModelRequest, asked: Asked) -> bytes:
         payload: dict[str, Any] = dict(request.extra)
         payload["model"] = self._served_name
-        payload["messages"] = [{"role": m.role, "content": m.content} for m in asked.messages]
+        payload["messages"] = to_wire(asked.messages)
         if request.max_output_tokens is not None:
             payload.setdefault(self._cap_name, request.max_output_tokens)
         if request.temperature is not None:

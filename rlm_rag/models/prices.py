@@ -67,6 +67,7 @@ class ModelFacts:
     price: Price | None = None
     context_window: int | None = None
     max_output_tokens: int | None = None
+    takes_images: bool | None = None
 
 
 def parse_price(text: str) -> Price:
@@ -90,11 +91,13 @@ def parse_price(text: str) -> Price:
 def facts_of(model: str, *, api_base: str | None = None, price: Price | None = None) -> ModelFacts:
     """Price, window and output cap of a model by its name, as the user spelled it.
 
-    `price` overrides the table. Servers on this machine, `offline` and `scripted:` cost
-    nothing; a server elsewhere has a known price only where its host is a known provider's.
+    `price` overrides the table. Servers on this machine, `offline`, `scripted:` and `replay:`
+    cost nothing; a server elsewhere has a known price only where its host is a known provider's.
     Reads a 3.4 MB table once (about 40 ms); needs no network.
     """
-    if model == "offline" or model.startswith("scripted:"):
+    if model == "offline":
+        return ModelFacts(price=price or FREE, takes_images=False)
+    if model.startswith(("scripted:", "replay:")):
         return ModelFacts(price=price or FREE)
     if api_base is not None and is_loopback(api_base):
         return ModelFacts(price=price or FREE)
@@ -103,6 +106,8 @@ def facts_of(model: str, *, api_base: str | None = None, price: Price | None = N
         price=price or _price(entry),
         context_window=_count(entry.get("max_input_tokens")) or _count(entry.get("max_tokens")),
         max_output_tokens=_count(entry.get("max_output_tokens")),
+        # The table names what a model can do, and is silent on what it cannot.
+        takes_images=entry.get("supports_vision") is True if entry else None,
     )
 
 

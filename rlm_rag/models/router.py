@@ -42,7 +42,8 @@ def open_model(
 ) -> LanguageModel:
     """The model of that name; nothing is sent, and litellm is not imported, until it is called.
 
-    `offline` is the built-in policy, `scripted:FILE` replies from a file, and a prefix that a
+    `offline` is the built-in policy, `scripted:FILE` replies from a file,
+    `replay:FILE` from the trace of an earlier run, and a prefix that a
     third party registered under the entry point group `rlm_rag.models` is theirs. With
     `api_base`, a name without a provider's prefix, or with that of an OpenAI-compatible server
     (`openai/`, `hosted_vllm/`, ...), is served straight over HTTP. All else is spelled as
@@ -88,6 +89,11 @@ def provider_name(name: str, *, api_base: str | None = None) -> str:
     return prefix if "/" in name else provider_of(name) or prefix
 
 
+def replies_in_order(name: str) -> bool:
+    """Whether the model's reply to a prompt depends on what was asked before it."""
+    return name.startswith(_IN_ORDER)
+
+
 def _open_offline(name: str, options: ModelOptions) -> LanguageModel:
     from rlm_rag.models.offline import open_offline
 
@@ -98,6 +104,12 @@ def _open_scripted(name: str, options: ModelOptions) -> LanguageModel:
     from rlm_rag.models.scripted import open_script
 
     return open_script(Path(name.partition(":")[2]), name=name)
+
+
+def _open_replay(name: str, options: ModelOptions) -> LanguageModel:
+    from rlm_rag.models.replay import open_replay
+
+    return open_replay(Path(name.partition(":")[2]), name=name)
 
 
 def _open_compatible(name: str, options: ModelOptions) -> LanguageModel:
@@ -132,7 +144,9 @@ def _open_litellm(name: str, options: ModelOptions) -> LanguageModel:
 _BACKENDS: Mapping[str, Backend] = {
     "offline": _open_offline,
     "scripted": _open_scripted,
+    "replay": _open_replay,
 }
+_IN_ORDER = ("scripted:", "replay:")
 
 
 def _is_provider(prefix: str) -> bool:

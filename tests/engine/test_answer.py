@@ -28,6 +28,8 @@ def test_an_answer_prints_the_documented_object():
         "cached_tokens": 3,
         "output_tokens": 5,
         "reasoning_tokens": 0,
+        "cached_calls": 0,
+        "saved_usd": 0.0,
         "usd": 0.01,
     }
     assert json.loads(json.dumps(answer.to_dict())) == {

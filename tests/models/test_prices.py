@@ -42,7 +42,7 @@ def test_a_model_nobody_knows_has_no_price(name: str) -> None:
 
 
 def test_this_machine_and_the_built_in_models_cost_nothing() -> None:
-    assert facts_of("offline") == ModelFacts(price=FREE)
+    assert facts_of("offline") == ModelFacts(price=FREE, takes_images=False)
     assert facts_of("scripted:replies.jsonl") == ModelFacts(price=FREE)
     assert facts_of("gpt-4o-mini", api_base="http://127.0.0.1:8080/v1") == ModelFacts(price=FREE)
     assert facts_of("x", api_base="http://[::1]:8080/v1").price == FREE
