@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from rlm_rag.errors import RetrievalError, UsageError
 from rlm_rag.globs import compile_glob
-from rlm_rag.indexes.build import build_index
+from rlm_rag.indexes.build import stamp_of
 from rlm_rag.indexes.definitions import definitions
 from rlm_rag.indexes.grep import grep
 from rlm_rag.indexes.outline import outline
@@ -37,8 +37,13 @@ from rlm_rag.indexes.requests import (
     checked_timeout,
 )
 from rlm_rag.indexes.search import Searcher
+from rlm_rag.indexes.segment import SegmentError
+from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.indexes.symbols import symbols
 from rlm_rag.packed import PackedCorpus
+
+if TYPE_CHECKING:
+    from rlm_rag.indexes.index import SearchIndex
 
 MAX_QUERY_CHARS = 200_000
 
@@ -55,19 +60,31 @@ class Answerer:
     Not safe for threads: one request at a time.
     """
 
-    def __init__(self, corpus: PackedCorpus, *, weights: Weights | None = None) -> None:
+    def __init__(
+        self,
+        corpus: PackedCorpus,
+        *,
+        weights: Weights | None = None,
+        store: SegmentStore | None = None,
+        packed_path: Path | None = None,
+    ) -> None:
         self._corpus = corpus
         self._weights = weights or Weights()
+        self._store = store or SegmentStore(None, stamp=stamp_of(self._weights))
+        self._packed_path = packed_path
         self._searcher: Searcher | None = None
 
     @classmethod
-    def open(cls, packed_path: str | Path) -> Answerer:
-        """Open a packed corpus.
+    def open(
+        cls, packed_path: Path, *, index_folder: Path | None = None, origin: str = ""
+    ) -> Answerer:
+        """Open a packed corpus, with the folder of its index, or None to keep that in memory.
 
         Raises:
             PackedCorpusError: the file is none, or is damaged.
         """
-        return cls(PackedCorpus.open(packed_path))
+        store = SegmentStore(index_folder, stamp=stamp_of(Weights()), origin=origin)
+        return cls(PackedCorpus.open(packed_path), store=store, packed_path=packed_path)
 
     def answer(self, request: Request) -> Result:
         """Answer one request.
@@ -76,6 +93,15 @@ class Answerer:
             RetrievalError: an argument cannot be used; what is wrong with a pattern, a path
                 or a line range is said in the result's `error` instead.
         """
+        try:
+            return self._answered(request)
+        except SegmentError:
+            # A file was damaged: what it held is indexed again.
+            self._searcher = None
+            self._store.remove_damaged()
+            return self._answered(request)
+
+    def _answered(self, request: Request) -> Result:
         if isinstance(request, SearchRequest):
             return self._search(request)
         if isinstance(request, GrepRequest):
@@ -90,6 +116,11 @@ class Answerer:
             hint = f" ({error.hint})" if error.hint else ""
             return TextResult("", error=error.message + hint)
 
+    @property
+    def index(self) -> SearchIndex:
+        """The search index, brought up to date at the first call."""
+        return self._search_index().index
+
     def close(self) -> None:
         """Unmap the corpus."""
         self._corpus.close()
@@ -98,8 +129,9 @@ class Answerer:
         _check_text("query", request.query, limit=MAX_QUERY_CHARS)
         k, note = _capped("k", request.k, MAX_K)
         allowed, unmatched = self._allowed(request.path_glob, request.within)
-        hits = self._search_index().search(request.query, k=k, allowed=allowed)
-        return SearchResult(hits, _joined(note, unmatched))
+        searcher = self._search_index()
+        hits = searcher.search(request.query, k=k, allowed=allowed)
+        return SearchResult(hits, _joined(note, unmatched, self._store.note))
 
     def _grep(self, request: GrepRequest) -> GrepResult:
         _check_text("pattern", request.pattern, blank=True)
@@ -163,12 +195,20 @@ class Answerer:
         named = [path for path in searcher.index.paths if focus.strip() in path]
         return [
             *(path for path in named if allowed is None or allowed(path)),
-            *(hit.path for hit in hits),
+            *(hit.path for hit in hits if hit.score >= _FOCUS_SHARE * hits[0].score),
         ]
 
     def _search_index(self) -> Searcher:
         if self._searcher is None:
-            index = build_index(self._corpus, weights=self._weights)
+            # Not before: numpy is slow to import, and no other request needs it.
+            from rlm_rag.indexes.index import build_index
+
+            index = build_index(
+                self._corpus,
+                weights=self._weights,
+                store=self._store,
+                packed_path=self._packed_path,
+            )
             self._searcher = Searcher(self._corpus, index, weights=self._weights)
         return self._searcher
 

@@ -1,93 +1,84 @@
-"""Building the search index of a packed corpus."""
+"""Analysing the documents of a packed corpus into segments."""
 
 from __future__ import annotations
 
-import re
-from array import array
+import hashlib
+import sys
+import unicodedata
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
 
+from rlm_rag.indexes import definitions, languages, postings, terms, windows
 from rlm_rag.indexes.definitions import Match, scan, scannable
 from rlm_rag.indexes.languages import language_of
-from rlm_rag.indexes.postings import WindowPostings
+from rlm_rag.indexes.postings import SegmentBuilder
 from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.segment import STAMP_BYTES
 from rlm_rag.indexes.terms import raw_words, separated, word_terms
 from rlm_rag.indexes.windows import STRIDE_LINES, WINDOW_LINES, window_count, windows_of_line
 from rlm_rag.packed import PackedCorpus, line_starts
 
-_TEST_PATH = re.compile(
-    r"(?:^|/)(?:tests?|testing|testdata|__tests__|specs?)/"
-    r"|(?:^|/)(?:test_[^/]*|conftest\.py|[^/]*[_.-](?:test|tests|spec)\.[^/]*|[^/]*Tests?\.\w+)$"
-)
+_ANALYSIS = (definitions, languages, postings, terms, windows)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchIndex:
-    """What search needs of a corpus: postings, paths, and where names are defined.
+def stamp_of(weights: Weights) -> bytes:
+    """Return what tells segments of this analysis from all others.
 
-    `defined` maps a name's joined term to the windows in which it is defined.
+    It is taken from the source of the modules that decide what is in a segment, so that no
+    change to them can be forgotten, from the weights, and from what Python knows of Unicode.
     """
-
-    postings: WindowPostings
-    paths: tuple[str, ...]
-    tests: frozenset[int]
-    line_counts: array[int]
-    defined: dict[bytes, array[int]] = field(repr=False)
+    return hashlib.blake2b(
+        f"{_sources()} {weights!r} {sys.byteorder}".encode(), digest_size=STAMP_BYTES
+    ).digest()
 
 
-def build_index(corpus: PackedCorpus, *, weights: Weights) -> SearchIndex:
-    """Index every window of a corpus, in the corpus's order.
+@cache
+def _sources() -> str:
+    digest = hashlib.blake2b(unicodedata.unidata_version.encode())
+    for name in (__file__, *(module.__file__ for module in _ANALYSIS)):
+        digest.update(Path(name).read_bytes() if name else b"")
+    return digest.hexdigest()
+
+
+def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: Weights) -> bytearray:
+    """Index the documents of these numbers, in this order, as one segment.
 
     Raises:
-        RetrievalError: the corpus has more windows than can be numbered.
+        RetrievalError: they have more windows than can be numbered.
     """
-    postings = WindowPostings()
-    defined: dict[bytes, array[int]] = {}
-    paths = tuple(corpus.paths())
-    for number, path in enumerate(paths):
-        _add_document(postings, defined, path, bytes(corpus.content_bytes(number)), weights)
-    return SearchIndex(
-        postings,
-        paths,
-        frozenset(number for number, path in enumerate(paths) if _TEST_PATH.search(path)),
-        array("Q", map(corpus.line_count, range(len(paths)))),
-        defined,
-    )
+    builder = SegmentBuilder()
+    for number in documents:
+        data = bytes(corpus.content_bytes(number))
+        _add_document(builder, corpus.digest(number), corpus.path(number), data, weights)
+    return builder.encode(stamp_of(weights))
 
 
 def _add_document(
-    postings: WindowPostings,
-    defined: dict[bytes, array[int]],
-    path: str,
-    data: bytes,
-    weights: Weights,
+    builder: SegmentBuilder, digest: bytes, path: str, data: bytes, weights: Weights
 ) -> None:
     starts = line_starts(data)
     count = window_count(len(starts))
-    boosts: list[Counter[bytes]] = [Counter() for _ in range(count)]
-    if weights.path:
-        path_words = raw_words(path)
-        for boost in boosts:
-            for word in path_words:
-                boost[word] += weights.path
+    path_words = Counter(raw_words(path)) if weights.path else Counter[bytes]()
+    from_path = {word: times * weights.path for word, times in path_words.items()}
+    boosts = [Counter(from_path) for _ in range(count)]
+    defined: list[tuple[bytes, int]] = []
     language = language_of(path)
     if language is not None:
         text = scannable(data)
         matches = [match for match in scan(text, language) if match.kind != "variable"]
-        first = postings.window_count
         for match in matches:
             # The scanned text has one line feed more in front.
             line = bisect_right(starts, match.offset - 1)
+            joined = word_terms(match.name)[:1]
             for window in windows_of_line(line, len(starts)):
                 boosts[window][match.name] += weights.definition
-                joined = word_terms(match.name)[:1]
-                if joined:
-                    defined.setdefault(joined[0], array("I")).append(first + window)
+                defined += ((name, window) for name in joined)
         if weights.scope:
             _boost_scopes(boosts, matches, starts, weights.scope)
-    postings.add_document(_window_words(separated(data), starts, count), boosts)
+    builder.add_document(digest, _window_words(separated(data), starts, count), boosts, defined)
 
 
 def _window_words(data: bytes, starts: Sequence[int], count: int) -> Iterator[list[bytes]]:

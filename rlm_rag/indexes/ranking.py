@@ -10,8 +10,11 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
+from typing import TYPE_CHECKING
 
-from rlm_rag.indexes.postings import WindowPostings
+if TYPE_CHECKING:
+    # A process that only builds has no use for numpy.
+    from rlm_rag.indexes.live import LivePostings
 
 _CACHED_TERMS = 512
 
@@ -54,7 +57,7 @@ class _Impacts:
 class Ranker:
     """Scores the windows of an index; keeps what it worked out for recent terms."""
 
-    def __init__(self, postings: WindowPostings, weights: Weights) -> None:
+    def __init__(self, postings: LivePostings, weights: Weights) -> None:
         self._postings = postings
         self._weights = weights
         self._cache: OrderedDict[bytes, _Impacts] = OrderedDict()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rlm_rag.indexes.build import SearchIndex
 from rlm_rag.indexes.definitions import Definition, definitions
 from rlm_rag.indexes.languages import language_of
 from rlm_rag.indexes.requests import RepoMapRequest, TextResult
 from rlm_rag.indexes.terms import word_terms
 from rlm_rag.packed import PackedCorpus
+
+if TYPE_CHECKING:
+    from rlm_rag.indexes.index import SearchIndex
 
 _MIN_NAME_CHARS = 3
 _LEFT_OUT = frozenset(("variable", "constant", "heading", "namespace", "declaration"))

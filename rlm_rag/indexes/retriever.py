@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import json
-import os
-import sys
 from pathlib import Path
 
-from rlm_rag import errors
 from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.child import command, environment
 from rlm_rag.indexes.requests import (
     BordersRequest,
     GrepRequest,
@@ -34,13 +31,6 @@ _END_SECONDS = 2.0
 _MAX_REPLY_BYTES = 1 << 30
 _MAX_SHOWN_CHARS = 300
 
-# The path of modules is passed on as it is here; isolated, so that neither the working
-# directory nor the environment can put another module in its place.
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
-    "from rlm_rag.indexes.server import main; main(sys.argv[1])"
-)
-
 
 class ProcessRetriever:
     """Answers requests about one packed corpus, first come first served, in a child process.
@@ -50,8 +40,16 @@ class ProcessRetriever:
     cancelled at any moment. All calls must come from one event loop, `aclose` the last.
     """
 
-    def __init__(self, packed_path: str | Path) -> None:
-        self._packed_path = Path(packed_path)
+    def __init__(
+        self, packed_path: str | Path, *, index_folder: Path | None = None, origin: str = ""
+    ) -> None:
+        """`index_folder` keeps the search index of `origin`; None keeps it in memory."""
+        self._command = command(
+            "rlm_rag.indexes.server",
+            str(Path(packed_path).absolute()),
+            str(index_folder.absolute()) if index_folder else "",
+            origin,
+        )
         self._numbers = itertools.count(1)
         self._turn: asyncio.Lock | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -158,16 +156,11 @@ class ProcessRetriever:
         await self._end()
         try:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-I",
-                "-c",
-                _START,
-                json.dumps(_module_path()),
-                str(self._packed_path.absolute()),
+                *self._command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=_environment(),
+                env=environment(),
                 limit=_MAX_REPLY_BYTES,
                 start_new_session=True,
             )
@@ -215,16 +208,3 @@ def _seconds(request: Request) -> float:
     if isinstance(request, (BordersRequest, OutlineRequest, ReadRequest)):
         return _LOOKUP_SECONDS
     return _BUILD_SECONDS
-
-
-def _module_path() -> list[str]:
-    """Return this process's path of modules, relative entries left out, with this package's."""
-    package = str(Path(errors.__file__).resolve().parent.parent)
-    known = [entry for entry in sys.path if entry and Path(entry).is_absolute()]
-    return known if package in known else [*known, package]
-
-
-def _environment() -> dict[str, str]:
-    """Return what the interpreter needs of the environment; keys are none of it."""
-    kept = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH", "HOME")
-    return {name: os.environ[name] for name in kept if name in os.environ}

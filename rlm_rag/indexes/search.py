@@ -5,14 +5,17 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 from math import log
+from typing import TYPE_CHECKING
 
-from rlm_rag.indexes.build import SearchIndex
 from rlm_rag.indexes.query import Query, parse_query
 from rlm_rag.indexes.ranking import Ranker, Weights
 from rlm_rag.indexes.requests import Hit
 from rlm_rag.indexes.snippets import snippet
 from rlm_rag.indexes.windows import window_lines
 from rlm_rag.packed import PackedCorpus, split_lines
+
+if TYPE_CHECKING:
+    from rlm_rag.indexes.index import SearchIndex
 
 _SCORE_DIGITS = 4
 # Candidates looked at, so that k remain when neighbours are left out.

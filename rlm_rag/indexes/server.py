@@ -10,21 +10,21 @@ import queue
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import BinaryIO
 
 from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.answering import Answerer
+from rlm_rag.indexes.child import end_with_parent
 from rlm_rag.indexes.wire import decode_request, encode_failure, encode_result
 
-_PR_SET_PDEATHSIG = 1
 
-
-def main(packed_path: str) -> None:
-    """Serve one packed corpus until stdin ends."""
+def main(packed_path: str, index_folder: str = "", origin: str = "") -> None:
+    """Serve one packed corpus until stdin ends; without `index_folder`, index in memory."""
     requests, replies = _private_streams()
     # The host decides what an interrupt means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _end_with_parent()
+    end_with_parent()
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests, lines), daemon=True).start()
     answerer: Answerer | None = None
@@ -32,7 +32,11 @@ def main(packed_path: str) -> None:
         line = lines.get()
         number, request = decode_request(line)
         try:
-            answerer = answerer or Answerer.open(packed_path)
+            answerer = answerer or Answerer.open(
+                Path(packed_path),
+                index_folder=Path(index_folder) if index_folder else None,
+                origin=origin,
+            )
             reply = encode_result(number, answerer.answer(request))
         except RlmRagError as error:
             reply = encode_failure(number, error.message, error.hint)
@@ -61,18 +65,5 @@ def _read(requests: BinaryIO, lines: queue.SimpleQueue[bytes]) -> None:
     os._exit(0)
 
 
-def _end_with_parent() -> None:
-    """Ask Linux to end this process with its parent, should a pattern hold the interpreter."""
-    if not sys.platform.startswith("linux"):
-        return
-    import ctypes
-
-    try:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    except (OSError, AttributeError):
-        # The end of stdin still ends it.
-        return
-
-
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

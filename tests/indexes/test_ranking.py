@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlm_rag.indexes.build import build_index
+from rlm_rag.indexes.index import build_index
 from rlm_rag.indexes.ranking import PLAIN, Ranker
 from rlm_rag.indexes.terms import raw_words, word_terms
 from rlm_rag.indexes.windows import window_count, window_lines

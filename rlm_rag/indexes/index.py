@@ -1,0 +1,108 @@
+"""The search index of a corpus: the segments it has already, and those that it still needs."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rlm_rag.indexes.build import stamp_of
+from rlm_rag.indexes.live import Defined, LivePostings, Place, places_of
+from rlm_rag.indexes.parallel import build_segments
+from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.segment import Segment
+from rlm_rag.indexes.store import SegmentStore
+from rlm_rag.packed import PackedCorpus
+
+_TEST_PATH = re.compile(
+    r"(?:^|/)(?:tests?|testing|testdata|__tests__|specs?)/"
+    r"|(?:^|/)(?:test_[^/]*|conftest\.py|[^/]*[_.-](?:test|tests|spec)\.[^/]*|[^/]*Tests?\.\w+)$"
+)
+# More segments than this, of less text than that, become one at the next change.
+_MAX_SMALL_SEGMENTS = 8
+_SMALL_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SearchIndex:
+    """What search needs of a corpus: postings, paths, and where names are defined.
+
+    `defined` gives the windows in which a name, by its joined term, is defined; `segments` are
+    what it all lies in, and `added` is how many documents had to be indexed for it.
+    """
+
+    postings: LivePostings
+    paths: tuple[str, ...]
+    tests: frozenset[int]
+    line_counts: array[int]
+    defined: Defined = field(repr=False)
+    segments: tuple[Segment, ...] = field(repr=False)
+    added: int = 0
+
+
+def build_index(
+    corpus: PackedCorpus,
+    *,
+    weights: Weights,
+    store: SegmentStore | None = None,
+    packed_path: Path | None = None,
+) -> SearchIndex:
+    """Index every window of a corpus that the store does not have yet.
+
+    Only documents that are new or were changed cost anything. Segments that hold little, or
+    mostly what is gone, are made anew on that occasion, from the corpus itself.
+
+    Raises:
+        RetrievalError: a document has more windows than can be numbered, or a process failed.
+    """
+    store = store or SegmentStore(None, stamp=stamp_of(weights))
+    digests = [corpus.digest(number) for number in range(len(corpus))]
+    segments = store.open()
+    known = places_of(digests, segments)
+    missing = [number for number, digest in enumerate(digests) if digest not in known]
+    if missing:
+        worn = _worn(corpus, digests, known, segments)
+        moved = {digest for digest, place in known.items() if place.segment in worn}
+        wanted = [
+            number
+            for number, digest in enumerate(digests)
+            if digest not in known or digest in moved
+        ]
+        built = build_segments(corpus, wanted, weights=weights, packed_path=packed_path)
+        added = [store.add(data) for data in built]
+        store.remove(segments[number] for number in worn)
+        segments = [one for number, one in enumerate(segments) if number not in worn] + added
+        known = places_of(digests, segments)
+    postings = LivePostings(segments, [known[digest] for digest in digests])
+    paths = tuple(corpus.paths())
+    return SearchIndex(
+        postings,
+        paths,
+        frozenset(number for number, path in enumerate(paths) if _TEST_PATH.search(path)),
+        array("Q", map(corpus.line_count, range(len(paths)))),
+        Defined(postings),
+        tuple(segments),
+        len(missing),
+    )
+
+
+def _worn(
+    corpus: PackedCorpus,
+    digests: Sequence[bytes],
+    known: dict[bytes, Place],
+    segments: Sequence[Segment],
+) -> set[int]:
+    """Return the segments that are better made anew."""
+    held = [0] * len(segments)
+    windows = [0] * len(segments)
+    counts = [segment.numbers("window_counts") for segment in segments]
+    for number, digest in enumerate(digests):
+        place = known.get(digest)
+        if place is not None:
+            held[place.segment] += len(corpus.content_bytes(number))
+            windows[place.segment] += counts[place.segment][place.document]
+    worn = {number for number, count in enumerate(counts) if 2 * windows[number] < sum(count)}
+    small = {number for number, size in enumerate(held) if size < _SMALL_BYTES} - worn
+    return worn | small if len(small) >= _MAX_SMALL_SEGMENTS else worn

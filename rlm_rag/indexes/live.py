@@ -1,0 +1,202 @@
+"""The postings of a corpus, as its segments have them.
+
+Windows and documents have the numbers that they would have in one segment of the whole corpus,
+so that nothing above this sees in which order documents were indexed, or what was there before.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlm_rag.indexes.postings import MAX_COUNT
+from rlm_rag.indexes.segment import DEFINED, TERMS, WORDS, Segment
+from rlm_rag.indexes.terms import word_terms
+
+Numbers = NDArray[np.uint32]
+
+_SHIFT, _COUNT = np.uint32(8), np.uint32(MAX_COUNT)
+_GONE = np.uint32(0xFFFFFFFF)
+_NONE: Numbers = np.zeros(0, np.uint32)
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where a term occurs: window numbers, ascending, and how often in each."""
+
+    windows: Sequence[int]
+    counts: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A document's segment, and its number in it."""
+
+    segment: int
+    document: int
+
+
+class LivePostings:
+    """Postings of all windows, with their lengths in terms and the documents they are of.
+
+    `places` say, for each document of the corpus, in which of the segments it is.
+    """
+
+    def __init__(self, segments: Sequence[Segment], places: Sequence[Place]) -> None:
+        self._segments = segments
+        owner = np.array([place.segment for place in places], np.int64)
+        local = np.array([place.document for place in places], np.int64)
+        counts = np.zeros(len(places), np.int64)
+        lengths = np.zeros(len(places), np.uint32)
+        for number, segment in enumerate(segments):
+            mine = owner == number
+            counts[mine] = _numbers(segment, "window_counts")[local[mine]]
+            lengths[mine] = _numbers(segment, "document_lengths")[local[mine]]
+        firsts = np.cumsum(counts) - counts
+        window_lengths = np.zeros(int(counts.sum()), np.uint32)
+        # Of each segment, the corpus's number of each of its windows.
+        self._windows: list[Numbers] = []
+        for number, segment in enumerate(segments):
+            mine = owner == number
+            windows = _renumbered(segment, local[mine], firsts[mine])
+            kept = windows != _GONE
+            window_lengths[windows[kept]] = _numbers(segment, "window_lengths")[kept]
+            self._windows.append(windows)
+        self.window_documents = _array(np.repeat(np.arange(len(places)), counts))
+        self.window_lengths = _array(window_lengths)
+        self.first_windows = _array(firsts)
+        self.document_lengths = _array(lengths)
+
+    @property
+    def window_count(self) -> int:
+        """How many windows there are."""
+        return len(self.window_documents)
+
+    @property
+    def document_count(self) -> int:
+        """How many documents there are, those without a line included."""
+        return len(self.first_windows)
+
+    def postings(self, term: bytes) -> Postings:
+        """Return where a term occurs, whatever raw words stand for it.
+
+        Raises:
+            SegmentError: a segment is damaged.
+        """
+        found = []
+        for segment, renumbered in zip(self._segments, self._windows, strict=True):
+            packed = _joined(
+                [segment.values(WORDS, word) for word in _words_of_term(segment, term)]
+            )
+            found.append((renumbered[packed >> _SHIFT], packed & _COUNT))
+        windows = _concatenated([windows for windows, _ in found])
+        counts = _concatenated([counts for _, counts in found])
+        kept = windows != _GONE
+        windows, counts = windows[kept], counts[kept]
+        if len(windows) and not (windows[1:] > windows[:-1]).all():
+            order = np.argsort(windows, kind="stable")
+            windows, counts = windows[order], counts[order]
+            starts = np.flatnonzero(np.concatenate(([True], windows[1:] != windows[:-1])))
+            windows, counts = windows[starts], np.add.reduceat(counts, starts)
+        return Postings(_array(windows), _array(counts))
+
+    def windows_of_word(self, word: bytes) -> Sequence[int]:
+        """Return the windows that hold a raw word, spelled just so, ascending.
+
+        Raises:
+            SegmentError: a segment is damaged.
+        """
+        return self._windows_in(WORDS, word, 8)
+
+    def defining(self, name: bytes) -> Sequence[int]:
+        """Return the windows in which a name, given as a term, is defined, ascending.
+
+        Raises:
+            SegmentError: a segment is damaged.
+        """
+        return self._windows_in(DEFINED, name, 0)
+
+    def place(self, window: int) -> tuple[int, int]:
+        """Return a window's document, and its number within that document."""
+        document = self.window_documents[window]
+        return document, window - self.first_windows[document]
+
+    def _windows_in(self, table: str, key: bytes, shift: int) -> Sequence[int]:
+        found = []
+        for segment, renumbered in zip(self._segments, self._windows, strict=True):
+            number = segment.table(table).find(key)
+            if number >= 0:
+                windows = np.frombuffer(segment.values(table, number), np.uint32)
+                found.append(renumbered[windows >> shift])
+        windows = np.unique(_concatenated(found))
+        return _array(windows[windows != _GONE])
+
+
+class Defined:
+    """The windows that define a name, by its joined term, as a mapping's `get` gives them."""
+
+    def __init__(self, postings: LivePostings) -> None:
+        self._postings = postings
+        self._known: dict[bytes, Sequence[int]] = {}
+
+    def get(self, name: bytes, default: Sequence[int] = ()) -> Sequence[int]:
+        """Return the windows, ascending, or `default`."""
+        found = self._known.get(name)
+        if found is None:
+            found = self._known[name] = self._postings.defining(name)
+        return found or default
+
+
+def places_of(digests: Sequence[bytes], segments: Sequence[Segment]) -> dict[bytes, Place]:
+    """Return where each of the digests is, in the first segment that has it."""
+    known: dict[bytes, Place] = {}
+    wanted = set(digests)
+    for number, segment in enumerate(segments):
+        for document, digest in enumerate(segment.digests()):
+            if digest in wanted and digest not in known:
+                known[digest] = Place(number, document)
+    return known
+
+
+def _words_of_term(segment: Segment, term: bytes) -> list[int]:
+    """Return the numbers of the raw words that stand for a term."""
+    number = segment.table(TERMS).find(term)
+    words = list(segment.values(TERMS, number)) if number >= 0 else []
+    itself = segment.table(WORDS).find(term)
+    if itself >= 0 and term in word_terms(term):
+        words.append(itself)
+    return words
+
+
+def _renumbered(segment: Segment, documents: Numbers, firsts: Numbers) -> Numbers:
+    """Return, for each window of a segment, its number in the corpus, or `_GONE`."""
+    counts = _numbers(segment, "window_counts").astype(np.int64)
+    own_firsts = np.cumsum(counts) - counts
+    shifts = np.zeros(len(counts), np.int64)
+    kept = np.zeros(len(counts), bool)
+    shifts[documents] = firsts - own_firsts[documents]
+    kept[documents] = True
+    windows = np.arange(counts.sum()) + np.repeat(shifts, counts)
+    return np.where(np.repeat(kept, counts), windows, _GONE).astype(np.uint32)
+
+
+def _numbers(segment: Segment, name: str) -> Numbers:
+    return np.frombuffer(segment.numbers(name), np.uint32)
+
+
+def _joined(values: Sequence[memoryview]) -> Numbers:
+    return _concatenated([np.frombuffer(one, np.uint32) for one in values])
+
+
+def _concatenated(parts: Sequence[Numbers]) -> Numbers:
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else _NONE
+
+
+def _array(numbers: NDArray[np.integer]) -> array[int]:
+    return array("I", numbers.astype(np.uint32).tobytes())

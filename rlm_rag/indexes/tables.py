@@ -1,0 +1,70 @@
+"""Sorted tables of bytes to numbers, looked up where they lie, without being loaded."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+
+
+def table_parts(
+    entries: Mapping[bytes, int | array[int]], keys: Sequence[bytes]
+) -> dict[str, bytes | bytearray]:
+    """Write the entries of sorted `keys`, an entry being one number of 32 bits, or several.
+
+    Returns the keys, where each key ends, where the values of each end, and the values.
+    """
+    values = bytearray()
+    ends: array[int] = array("I")
+    for key in keys:
+        entry = entries[key]
+        values += entry.to_bytes(4, sys.byteorder) if isinstance(entry, int) else entry
+        ends.append(len(values) >> 2)
+    return {
+        "keys": b"".join(keys),
+        "key_ends": array("I", accumulate(map(len, keys))).tobytes(),
+        "value_ends": ends.tobytes(),
+        "values": values,
+    }
+
+
+class Table:
+    """The keys of a table as they were written, and where in its values those of each lie."""
+
+    __slots__ = ("_count", "_key_ends", "_keys", "_value_ends")
+
+    def __init__(self, keys: memoryview, key_ends: memoryview, value_ends: memoryview) -> None:
+        self._keys = keys
+        self._key_ends = key_ends.cast("I")
+        self._value_ends = value_ends.cast("I")
+        self._count = len(self._key_ends)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, key: bytes) -> int:
+        """Return the number of a key, or -1."""
+        low, high = 0, self._count
+        keys, ends = self._keys, self._key_ends
+        while low < high:
+            middle = (low + high) >> 1
+            found = bytes(keys[ends[middle - 1] if middle else 0 : ends[middle]])
+            if found == key:
+                return middle
+            if found < key:
+                low = middle + 1
+            else:
+                high = middle
+        return -1
+
+    def span(self, number: int) -> tuple[int, int]:
+        """Return where the values of a numbered key begin and end."""
+        return self._value_ends[number - 1] if number else 0, self._value_ends[number]
+
+    def keys(self) -> Iterable[bytes]:
+        """Yield every key, sorted."""
+        start = 0
+        for end in self._key_ends:
+            yield bytes(self._keys[start:end])
+            start = end

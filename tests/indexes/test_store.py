@@ -1,0 +1,274 @@
+"""The stored index: whatever was there before, whatever is damaged, answers are the same."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlm_rag.indexes.answering import Answerer
+from rlm_rag.indexes.build import stamp_of
+from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.requests import RepoMapRequest, Result, SearchRequest, SearchResult
+from rlm_rag.indexes.segment import Segment, SegmentError
+from rlm_rag.indexes.store import (
+    SegmentStore,
+    clear,
+    default_index_folder,
+    evict,
+    folder_of,
+    list_indexes,
+)
+from rlm_rag.packed import PackedCorpus
+
+PackFile = Callable[[Mapping[str, str]], Path]
+Pack = Callable[[Mapping[str, str]], PackedCorpus]
+
+QUERIES = ("getUser", "load parser", "user", "where is the retry delay", "猫が", "a.py x")
+WORDS = ["getUser", "get_user", "load", "Parser", "retry", "delay", "猫が好き", "x", "user"]
+lines = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
+contents = st.lists(lines | st.just("def load(x):"), max_size=70).map("\n".join)
+corpora = st.dictionaries(
+    st.sampled_from(["a.py", "b.py", "src/c.py", "d.md", "tests/e.py"]), contents, max_size=5
+)
+STAMP = stamp_of(Weights())
+
+
+def needle(number: int) -> str:
+    """Return a word that shares no part with the others."""
+    return f"needle{chr(97 + number // 26)}{chr(97 + number % 26)}"
+
+
+def answers_of(answerer: Answerer) -> list[Result]:
+    requests = [SearchRequest(query, k=20) for query in QUERIES]
+    return [answerer.answer(request) for request in (*requests, RepoMapRequest())]
+
+
+def stored(corpus: PackedCorpus, folder: Path) -> Answerer:
+    return Answerer(corpus, store=SegmentStore(folder, stamp=STAMP, origin="here"))
+
+
+def found(answerer: Answerer, query: str) -> list[str]:
+    result = answerer.answer(SearchRequest(query))
+    assert isinstance(result, SearchResult)
+    return [hit.path for hit in result.hits]
+
+
+def note_of(answerer: Answerer) -> str:
+    result = answerer.answer(SearchRequest("x"))
+    assert isinstance(result, SearchResult)
+    return result.note or ""
+
+
+def segments_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.segment"))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(corpora, min_size=2, max_size=5))
+def test_any_sequence_of_changes_answers_as_an_index_built_afresh(
+    pack: Pack, tmp_path_factory: pytest.TempPathFactory, versions: list[dict[str, str]]
+) -> None:
+    folder = tmp_path_factory.mktemp("stored") / "one"
+    for documents in versions:
+        corpus = pack(documents)
+        assert answers_of(stored(corpus, folder)) == answers_of(Answerer(corpus))
+
+
+def test_many_small_changes_leave_few_segments(pack: Pack, tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    documents = {f"d{number}.py": f"{needle(number)} common\n" for number in range(30)}
+    for number in range(30):
+        documents[f"d{number}.py"] += "changed\n"
+        corpus = pack(documents)
+        assert found(stored(corpus, folder), needle(number)) == [f"d{number}.py"]
+        assert len(segments_in(folder)) <= 9
+    assert answers_of(stored(corpus, folder)) == answers_of(Answerer(corpus))
+
+
+def test_only_what_changed_is_indexed_again(pack: Pack, tmp_path: Path) -> None:
+    documents = {f"d{number}.py": f"{needle(number)}\n" for number in range(50)}
+    stored(pack(documents), tmp_path / "one").answer(SearchRequest("x"))
+    documents |= {"d3.py": "other\n", "new.py": "fresh\n"}
+    del documents["d7.py"]
+    documents["renamed.py"] = documents.pop("d9.py")
+    answerer = stored(pack(documents), tmp_path / "one")
+    assert found(answerer, needle(9)) == ["renamed.py"]
+    assert answerer.index.added == 3
+    again = stored(pack(documents), tmp_path / "one")
+    assert found(again, needle(7)) == found(again, needle(3)) == []
+    assert again.index.added == 0
+
+
+def test_the_files_are_the_users_alone(pack: Pack, tmp_path: Path) -> None:
+    folder = tmp_path / "indexes" / "one"
+    stored(pack({"a.py": "x\n"}), folder).answer(SearchRequest("x"))
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    assert len(list(folder.iterdir())) == 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_damage_is_found_and_answers_stay_right(
+    pack: Pack, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("stored") / "one"
+    corpus = pack({"a.py": "def load():\n  getUser\n" * 30, "b.md": "retry delay user\n" * 50})
+    expected = answers_of(stored(corpus, folder))
+    (path,) = segments_in(folder)
+    whole = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(whole) - 1))
+    if data.draw(st.booleans()):
+        del whole[at:]
+    else:
+        whole[at] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(whole)
+    assert answers_of(stored(corpus, folder)) == expected
+
+
+def test_a_page_of_postings_that_is_damaged_is_noticed_when_it_is_read(tmp_path: Path) -> None:
+    from rlm_rag.indexes.postings import SegmentBuilder
+
+    builder = SegmentBuilder()
+    for number in range(20_000):
+        builder.add_document(
+            number.to_bytes(16, "big"), [[b"word"]] if number else [[b"word", b"first"]], [{}]
+        )
+    data = builder.encode(STAMP)
+    whole = Segment(data, STAMP)
+    whole.check()
+    number = whole.table("words").find(b"word")
+    assert len(whole.values("words", number)) == 20_000
+    place = data.rindex(bytes(whole.values("words", number)[-1:]))
+    damaged = bytearray(data)
+    damaged[place] ^= 1
+    segment = Segment(damaged, STAMP)
+    segment.values("words", segment.table("words").find(b"first"))
+    with pytest.raises(SegmentError):
+        segment.values("words", number)
+    with pytest.raises(SegmentError):
+        segment.check()
+
+
+def test_another_versions_index_is_built_again(pack: Pack, tmp_path: Path) -> None:
+    corpus = pack({"a.py": "needle\n"})
+    stored(corpus, tmp_path / "one").answer(SearchRequest("x"))
+    (path,) = segments_in(tmp_path / "one")
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(STAMP, b"another version.", 1))
+    with pytest.raises(SegmentError, match="another version"):
+        Segment.open(path, STAMP)
+    answerer = stored(corpus, tmp_path / "one")
+    assert found(answerer, "needle") == ["a.py"]
+    assert answerer.index.added == 1
+    assert len(segments_in(tmp_path / "one")) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_said_and_the_index_stays_in_memory(
+    pack: Pack, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    answerer = stored(pack({"a.py": "needle x\n"}), tmp_path / "file" / "one")
+    assert found(answerer, "needle") == ["a.py"]
+    assert "in memory only" in note_of(answerer)
+    assert note_of(stored(pack({"a.py": "needle x\n"}), tmp_path / "one")) == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_leaves_no_half_written_segment(
+    pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = pack({"a.py": "needle x\n"})
+    real_open = os.open
+
+    def full(path: str, flags: int, mode: int = 0o777) -> int:
+        if str(path).endswith(".partial") and flags & os.O_EXCL:
+            os.close(real_open(path, flags, mode))
+            return real_open("/dev/full", os.O_WRONLY)
+        return real_open(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", full)
+    answerer = stored(corpus, tmp_path / "one")
+    assert found(answerer, "needle") == ["a.py"]
+    assert "No space left" in note_of(answerer)
+    monkeypatch.undo()
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["about.json"]
+
+
+def test_two_processes_at_once_and_one_killed_leave_an_index_that_answers(
+    pack_file: PackFile, pack: Pack, tmp_path: Path
+) -> None:
+    documents = {f"d{n}.py": f"needle{n} common text\n" * 200 for n in range(200)}
+    packed = pack_file(documents)
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from rlm_rag.indexes.answering import Answerer\n"
+        "from rlm_rag.indexes.requests import SearchRequest\n"
+        "a = Answerer.open(Path(sys.argv[1]), index_folder=Path(sys.argv[2]))\n"
+        "print(a.answer(SearchRequest('needle77')).hits[0].path, flush=True)\n"
+    )
+    command = [sys.executable, "-c", code, str(packed), str(tmp_path / "one")]
+    root = Path(__file__).parents[2]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) for _ in range(3)
+    ]
+    running[0].kill()
+    said = [process.communicate(timeout=60)[0].strip() for process in running]
+    assert said[1:] == ["d77.py", "d77.py"]
+    corpus = pack(documents)
+    assert answers_of(stored(corpus, tmp_path / "one")) == answers_of(Answerer(corpus))
+
+
+def test_segments_that_another_process_removes_stay_readable(pack: Pack, tmp_path: Path) -> None:
+    corpus = pack({"a.py": "needle\n"})
+    answerer = stored(corpus, tmp_path / "one")
+    expected = answers_of(answerer)
+    clear(list_indexes(tmp_path))
+    assert answers_of(answerer) == expected
+
+
+def test_the_indexes_used_longest_ago_go_first(pack: Pack, tmp_path: Path) -> None:
+    for number, name in enumerate(("old", "newer", "newest")):
+        stored(pack({"a.py": f"needle {name}\n"}), tmp_path / name).answer(SearchRequest("x"))
+        os.utime(tmp_path / name / "about.json", (number, number))
+    assert [index.folder.name for index in list_indexes(tmp_path)] == ["newest", "newer", "old"]
+    assert [index.origin for index in list_indexes(tmp_path)] == ["here"] * 3
+    size = list_indexes(tmp_path)[0].size_bytes
+    evict(tmp_path, 2 * size + size // 2, kept=tmp_path / "old")
+    assert {index.folder.name for index in list_indexes(tmp_path)} == {"newest", "old"}
+    clear(list_indexes(tmp_path))
+    assert list_indexes(tmp_path) == []
+
+
+def test_a_segment_left_half_written_is_removed_after_a_while(pack: Pack, tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    folder.mkdir()
+    left, current = folder / "left.partial", folder / "current.partial"
+    left.touch()
+    current.touch()
+    os.utime(left, (1, 1))
+    stored(pack({"a.py": "x\n"}), folder).answer(SearchRequest("x"))
+    assert (left.exists(), current.exists()) == (False, True)
+
+
+def test_each_source_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    origins = ["/a", "/a --include '*.py'", "/b", "/\udc80"]
+    assert len({folder_of(tmp_path, origin) for origin in origins}) == 4
+    for one, other in itertools.pairwise(origins):
+        assert folder_of(tmp_path, one) == folder_of(tmp_path, one) != folder_of(tmp_path, other)
+
+
+def test_the_cache_folder_is_the_one_that_is_chosen(tmp_path: Path) -> None:
+    chosen = default_index_folder({"XDG_CACHE_HOME": str(tmp_path)})
+    assert chosen == tmp_path / "rlm-rag" / "indexes"
+    assert default_index_folder({"XDG_CACHE_HOME": "relative"}).is_absolute()
