@@ -70,12 +70,21 @@ def _shown(block: RanBlock, *, many: bool) -> str:
     if len(parts) == 1:
         parts.append("(the block ran and printed nothing)")
     if result.restarted:
-        lost = ", ".join(result.lost) or "none were set"
-        parts.append(f"The REPL was restarted; these variables are gone: {lost}.")
+        parts.append(_restart_text(result))
     if result.overwritten:
         names = ", ".join(result.overwritten)
         parts.append(f"You overwrote {names}; restored. Use other names for your variables.")
     return "\n".join(parts)
+
+
+def _restart_text(result: BlockResult) -> str:
+    """What a new worker has of the old one's variables; its files are gone in any case."""
+    text = "The REPL was restarted; files that blocks wrote are gone."
+    if result.restored_block:
+        text += f" Variables are as they were after block {result.restored_block}."
+    if result.lost:
+        text += f" These could not be kept: {', '.join(result.lost)}."
+    return text
 
 
 def _error_text(error: BlockError) -> str:

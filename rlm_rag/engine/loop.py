@@ -227,7 +227,7 @@ class Loop:
 
     async def _kept_answers(self) -> str:
         try:
-            result = await self._session.run(
+            result = await self._session.look(
                 "answers or None",
                 block=self._block + 1,
                 timeout_seconds=LAST_LOOK_SECONDS,

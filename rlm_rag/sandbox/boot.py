@@ -17,6 +17,7 @@ WORKER_FILES = (
     "rlm_rag/sandbox/inside/display.py",
     "rlm_rag/sandbox/inside/execute.py",
     "rlm_rag/sandbox/inside/interrupts.py",
+    "rlm_rag/sandbox/inside/memory.py",
     "rlm_rag/sandbox/inside/namespace.py",
     "rlm_rag/sandbox/inside/pickling.py",
     "rlm_rag/sandbox/inside/reply.py",

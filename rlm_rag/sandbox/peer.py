@@ -31,11 +31,11 @@ class Peer:
         self._fault: Exception | None = None
         self._reader = asyncio.get_running_loop().create_task(self._read())
 
-    def begin(self, block: int, limit_seconds: float) -> Clock:
+    def begin(self, block: int, code: str, limit_seconds: float) -> Clock:
         """Expect the `done` of `block`, and start its clock."""
         self.done = asyncio.get_running_loop().create_future()
         self._block = block
-        self._kept.begin_block()
+        self._kept.begin_block(block, code)
         self._clock = Clock(limit_seconds)
         if self._fault is not None:
             self._fail(self._fault)

@@ -19,6 +19,8 @@ from rlm_rag.sandbox.confine.view import Launch, Layer, Program, WorkerLimits, r
 from rlm_rag.sandbox.pipes import Inbox, Outbox, Tail
 
 _KILL_GRACE_SECONDS = 5.0
+# Memory that no block gets, so that a worker can report what a block ran out of it for.
+_RESERVED_BYTES = 64 << 20
 _INFO_SECONDS = 5.0
 _INFO_POLL_SECONDS = 0.001
 _INFO_BYTES = 4096
@@ -86,6 +88,12 @@ class ProcessTransport:
             WorkerLostError: the worker is gone.
         """
         await self.send(frames.encode({"t": "interrupt"}))
+        # A frame does not reach code that holds the interpreter's lock; a signal may.
+        with contextlib.suppress(ProcessLookupError):
+            if self._worker_handle is not None:
+                signal.pidfd_send_signal(self._worker_handle, signal.SIGINT)
+            elif self._process.poll() is None:
+                self._process.send_signal(signal.SIGINT)
 
     async def kill(self) -> None:
         """End the worker and all it started; idempotent; nothing of it is left on return."""
@@ -219,7 +227,7 @@ def _limit(pid: int, limits: WorkerLimits) -> None:
     import resource
 
     for what, most in (
-        (resource.RLIMIT_DATA, limits.memory_bytes),
+        (resource.RLIMIT_DATA, limits.memory_bytes + _RESERVED_BYTES),
         (resource.RLIMIT_NPROC, _process_limit(limits)),
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_FSIZE, limits.scratch_bytes),
@@ -228,6 +236,8 @@ def _limit(pid: int, limits: WorkerLimits) -> None:
         _, hard = resource.prlimit(pid, what)
         bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.prlimit(pid, what, (bound, bound))
+    _, most = resource.prlimit(pid, resource.RLIMIT_DATA)
+    resource.prlimit(pid, resource.RLIMIT_DATA, (min(limits.memory_bytes, most), most))
     # Where memory runs out, the kernel takes the worker before anything of the user's.
     Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
 

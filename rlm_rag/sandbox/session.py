@@ -179,6 +179,20 @@ class Session:
         finally:
             self._running = False
 
+    async def look(
+        self, code: str, *, block: int, timeout_seconds: float, output_chars: int
+    ) -> BlockResult:
+        """Run one last block, in a new worker where the last one was lost for good.
+
+        Raises:
+            WorkerLostError: that one is lost too, or does not start.
+        """
+        if self._peer is None or self._peer.ended:
+            self._restarts_left = max(self._restarts_left, 1)
+        return await self.run(
+            code, block=block, timeout_seconds=timeout_seconds, output_chars=output_chars
+        )
+
     async def _run(
         self, code: str, block: int, timeout_seconds: float, output_chars: int
     ) -> BlockResult:
@@ -191,7 +205,7 @@ class Session:
             lost, restarted = await self._replace(why), True
             restored_block = self._kept.block
         assert self._peer is not None
-        peer, clock = self._peer, self._peer.begin(block, timeout_seconds)
+        peer, clock = self._peer, self._peer.begin(block, code, timeout_seconds)
         frame = {"t": "exec", "block": block, "code": code, "output_chars": output_chars}
         try:
             outcome = await self._outcome(peer, clock, frames.encode(frame))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -12,10 +13,14 @@ from rlm_rag.sandbox import frames
 _SNAPSHOTS_A_BLOCK = 2
 # A piece may be empty, and costs its host more than its characters.
 _MAX_PIECES = 1_000
+_REMEMBERED_BLOCKS = 100
+_REMEMBERED_CHARS = 100_000
 
 
 class KeptVariables:
-    """The pieces of the last whole snapshot, by variable; `block` is the block it was taken after.
+    """The pieces of the last whole snapshot, by variable, and the code of the last blocks.
+
+    `block` is the block after which something was last found changed.
 
     Bounded by `frames.MAX_KEPT_CHARS` and `frames.MAX_KEPT_NAMES`, and as much again while a
     snapshot arrives.
@@ -27,9 +32,13 @@ class KeptVariables:
         self._arriving: dict[str, list[str]] = {}
         self._whole: set[str] = set()
         self._left = 0
+        # Tracebacks of functions show lines of the blocks that defined them.
+        self._blocks: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED_BLOCKS)
 
-    def begin_block(self) -> None:
-        """Allow as many characters again as the snapshots around one block may hold."""
+    def begin_block(self, block: int, code: str) -> None:
+        """Remember a block, and allow the snapshots around it."""
+        if len(code) <= _REMEMBERED_CHARS:
+            self._blocks.append((block, code))
         self._left = _SNAPSHOTS_A_BLOCK * frames.MAX_KEPT_CHARS
 
     def take_piece(self, piece: Mapping[str, Any]) -> None:
@@ -82,4 +91,4 @@ class KeptVariables:
             for number, data in enumerate(pieces, 1):
                 last = number == len(pieces)
                 yield frames.encode({"t": "piece", "name": name, "data": data, "last": last})
-        yield frames.encode({"t": "restore"})
+        yield frames.encode({"t": "restore", "blocks": list(self._blocks)})

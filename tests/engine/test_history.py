@@ -72,8 +72,8 @@ def test_what_the_host_knows_of_a_failure_stands_below_the_traceback() -> None:
 
 
 def test_lost_and_overwritten_names_are_told() -> None:
-    text = told(restarted=True, lost=("rows",), overwritten=("search",))
-    assert "these variables are gone: rows" in text
+    text = told(restarted=True, restored_block=3, lost=("rows",), overwritten=("search",))
+    assert "as they were after block 3. These could not be kept: rows." in text
     assert "You overwrote search" in text
 
 

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 MAX_TRACEBACK_CHARS = 12_000
 MAX_MESSAGE_CHARS = 2_000
 LAST_VALUE = "__last_value__"
-BLOCK_PREFIX = "<block "
+_BLOCK_PREFIX = "<block "
 _CO_COROUTINE = 0x80
 _CANCEL_SECONDS = 1.0
-_sources: dict[str, str] = {}
 _PACKAGE = __file__.rsplit("/", 3)[0] + "/"
 _INTERRUPTED = "the block was interrupted: its time was up, or the run was stopped"
 _EXITED = 'exiting does not end the run; set answer["ready"] = True, or call FINAL(text)'
@@ -51,7 +50,7 @@ class Executor:
     ) -> tuple[str | None, BaseException | None]:
         """Run a block; return its last expression's value as text, and what it raised."""
         try:
-            return run_interruptible(self._run, f"{BLOCK_PREFIX}{block}>", code, limit_chars), None
+            return run_interruptible(self._run, block_name(block), code, limit_chars), None
         except BaseException as error:
             return None, error
 
@@ -110,17 +109,16 @@ def compile_block(code: str, filename: str) -> CodeType:
     return compiled
 
 
+def block_name(block: int) -> str:
+    """Return the name of a block's file in tracebacks."""
+    return f"{_BLOCK_PREFIX}{block}>"
+
+
 def remember_source(filename: str, code: str) -> None:
     """Let tracebacks show the lines of a block."""
     import linecache
 
-    _sources[filename] = code
     linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
-
-
-def sources() -> dict[str, str]:
-    """Return the code of every block, by its file name."""
-    return _sources
 
 
 def describe(error: BaseException, *, interrupted: bool) -> dict[str, str]:
@@ -157,6 +155,6 @@ def _hide_worker(report: traceback.TracebackException) -> None:
         if part is None:
             continue
         frames = [frame for frame in part.stack if not frame.filename.startswith(_PACKAGE)]
-        first = next((n for n, f in enumerate(frames) if f.filename.startswith(BLOCK_PREFIX)), 0)
+        first = next((n for n, f in enumerate(frames) if f.filename.startswith(_BLOCK_PREFIX)), 0)
         part.stack[:] = frames[first:]
         pending += [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())]

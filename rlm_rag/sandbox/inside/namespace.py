@@ -8,7 +8,6 @@ import sys
 
 from rlm_rag.sandbox.inside.answer import Answer
 from rlm_rag.sandbox.inside.context import LazyContext, LazyEntry
-from rlm_rag.sandbox.inside.execute import BLOCK_PREFIX, remember_source, sources
 from rlm_rag.sandbox.inside.reply import Text
 
 TYPE_CHECKING = False
@@ -98,8 +97,7 @@ class Namespace:
     def kept(self) -> dict[str, Any]:
         """Return what a worker that takes this one's place must find, by name.
 
-        The model's names, modules among them; `answer`, as the text it holds; and the sources
-        of blocks, by their file names, for tracebacks.
+        The model's names, modules among them, and `answer`, as the text it holds.
         """
         found: dict[str, Any] = {
             name: value
@@ -107,15 +105,12 @@ class Namespace:
             if isinstance(name, str) and name not in self.bound and name not in _MODULE_NAMES
         }
         found["answer"] = self.answer.content
-        found.update(sources())
         return found
 
     def put_back(self, name: str, value: Any) -> None:
         """Bring back one of what `kept` returned."""
         if name == "answer":
             self.answer.content = value
-        elif name.startswith(BLOCK_PREFIX):
-            remember_source(name, value)
         else:
             self.names[name] = value
 

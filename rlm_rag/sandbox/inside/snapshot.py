@@ -64,6 +64,7 @@ class Snapshots:
         self._cost_seconds = 0.0
         self._ended = 0.0
         self._behind = False
+        self._changed = False
         self._received: dict[str, list[bytes]] = {}
 
     def after(self, block: int) -> None:
@@ -87,6 +88,7 @@ class Snapshots:
         gone = [name for name in self._kept if name not in found]
         for name in gone:
             self._forget(name)
+        self._changed = bool(gone)
         self._interrupts.set_alarm(LIMIT_SECONDS)
         for name, value in found.items():
             known = self._kept.get(name)
@@ -97,7 +99,8 @@ class Snapshots:
                 self._forget(name)
                 gone.append(name)
         self._interrupts.clear_alarm()
-        self._write(frames.encode({"t": "snapshot", "block": block, "gone": gone}))
+        if self._changed or gone:
+            self._write(frames.encode({"t": "snapshot", "block": block, "gone": gone}))
         self._ended = time.monotonic()
         self._cost_seconds = self._ended - began
 
@@ -118,6 +121,7 @@ class Snapshots:
             return True
         if known is not None:
             self._forget(name)
+        self._changed = True
         chars = 0
         for piece, last in _pieces(data):
             chars += len(piece)

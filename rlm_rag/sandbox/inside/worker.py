@@ -17,8 +17,15 @@ from rlm_rag.sandbox.inside import namespace as names
 from rlm_rag.sandbox.inside.capture import Capture, silence_stdin
 from rlm_rag.sandbox.inside.channel import Channel, private_copy
 from rlm_rag.sandbox.inside.context import open_context
-from rlm_rag.sandbox.inside.execute import Executor, describe, prepare
+from rlm_rag.sandbox.inside.execute import (
+    Executor,
+    block_name,
+    describe,
+    prepare,
+    remember_source,
+)
 from rlm_rag.sandbox.inside.interrupts import Interrupts, run_interruptible
+from rlm_rag.sandbox.inside.memory import MemoryReserve
 from rlm_rag.sandbox.inside.pickling import Codec
 from rlm_rag.sandbox.inside.reply import Text
 from rlm_rag.sandbox.inside.services import Services
@@ -96,6 +103,7 @@ class Worker:
         self._interrupts = Interrupts()
         self._namespace = names.Namespace()
         self._executor = Executor(self._namespace.names)
+        self._memory = MemoryReserve()
         self._messages: SimpleQueue[dict[str, Any]] = SimpleQueue()
 
     def take(self, message: dict[str, Any]) -> None:
@@ -124,6 +132,8 @@ class Worker:
             elif kind == "piece":
                 snapshots.receive(message)
             elif kind == "restore":
+                for block, code in message["blocks"]:
+                    remember_source(block_name(block), code)
                 self._channel.send({"t": "restored", "names": snapshots.restore()})
 
     def _set_up(self, init: dict[str, Any]) -> Snapshots:
@@ -162,7 +172,9 @@ class Worker:
         self._capture.begin(limit_chars)
         started = time.perf_counter()
         self._interrupts.begin()
+        self._memory.close()
         value, raised = self._executor.run(block, message["code"], limit_chars)
+        self._memory.open()
         seconds = time.perf_counter() - started
         _undo_process_settings()
         error = None
