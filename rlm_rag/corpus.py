@@ -156,6 +156,10 @@ class Corpus(Sequence[Document]):
         """Yield every document's number of lines, in the documents' order."""
         return (self._packed.line_count(number) for number in range(len(self._packed)))
 
+    def byte_counts(self) -> Iterator[int]:
+        """Yield every document's length in UTF-8 bytes, in the documents' order."""
+        return (len(self._packed.content_bytes(number)) for number in range(len(self._packed)))
+
     @overload
     def get(self, path: str) -> Document | None: ...
     @overload

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from statistics import median
+from typing import Protocol
 
-from rlm_rag.corpus import Corpus
+from rlm_rag.corpus import Skipped
 
 TREE_BUDGET_CHARS = 1500
 CHARS_A_TOKEN = 4
 SHOWN_SUFFIXES = 8
 
 
-def describe(corpus: Corpus) -> str:
+class Described(Protocol):
+    """What figures can be given of: a corpus, or the part of it that an RLM sees."""
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]: ...
+    @property
+    def shape(self) -> str: ...
+    @property
+    def total_bytes(self) -> int: ...
+    def __len__(self) -> int: ...
+    def paths(self) -> Iterator[str]: ...
+    def line_counts(self) -> Iterator[int]: ...
+
+
+def describe(corpus: Described) -> str:
     """Return files, lines, tokens, file types, sizes and a tree, within about 2,500 characters."""
     lines = list(corpus.line_counts())
     paths = list(corpus.paths())

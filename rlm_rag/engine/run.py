@@ -5,30 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rlm_rag import __version__
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.budget import Budget
-from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.coverage import Coverage
-from rlm_rag.engine.figures import describe
-from rlm_rag.engine.history import History
 from rlm_rag.engine.limits import Limits
-from rlm_rag.engine.loop import Ending, Loop, status_line
+from rlm_rag.engine.loop import Ending, Loop
 from rlm_rag.engine.prompts.texts import load_profile
-from rlm_rag.engine.services import SERVICE_NAMES, Services
-from rlm_rag.engine.subcalls import SubCalls
+from rlm_rag.engine.rlm import open_rlm
+from rlm_rag.engine.slots import Slots
+from rlm_rag.engine.tree import Assignment, Tree
+from rlm_rag.engine.view import View
 from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.indexes.requests import Retriever
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.prices import facts_of, parse_price
 from rlm_rag.models.router import close_model, open_model, provider_name
 from rlm_rag.sandbox.layers import Layer, abandon_self_test, choose_layer
-from rlm_rag.sandbox.session import Session, WorkerSetup
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.store import TraceStore, new_run_id
@@ -179,46 +177,21 @@ class Run:
         coverage: Coverage,
     ) -> Loop:
         limits = self._options.limits
-        calls = ModelCalls(run_id=self._run_id, budget=budget, limits=limits, recorder=recorder)
-        services = Services(
-            run_id=self._run_id,
-            retriever=self._retriever,
-            subcalls=SubCalls(calls=calls, model=sub),
-            recorder=recorder,
-            coverage=coverage,
-        )
-        profile = load_profile()
-        layer = await self._layer()
-        session = Session(
-            layer=layer,
-            packed_path=self._corpus.packed_path,
-            serve=services.serve,
-            setup=WorkerSetup(
-                shape=self._corpus.shape,
-                services=SERVICE_NAMES,
-                info={"limits": asdict(limits), "sub_model": sub.name},
-                await_seconds=limits.await_seconds,
-            ),
-            start_seconds=limits.start_seconds,
-        )
-        await stack.enter_async_context(session)
-        self._record_start(recorder, root, sub, session, profile.version)
-        history = History(
-            system=profile.system,
-            question=self._question,
-            figures=describe(self._corpus),
-            status=status_line(1, limits, budget),
-        )
-        return Loop(
-            run_id=self._run_id,
-            history=history,
-            session=session,
-            calls=calls,
-            root=root,
+        tree = Tree(
             budget=budget,
             limits=limits,
             recorder=recorder,
+            coverage=coverage,
+            layer=await self._layer(),
+            profile=load_profile(),
+            sub=sub,
+            models={root.name: root, sub.name: sub},
+            slots=Slots(limits.live_children, limits.depth),
         )
+        view = View(self._corpus, self._retriever)
+        stack.push_async_callback(view.aclose)
+        assignment = Assignment(run_id=self._run_id, question=self._question, root=root)
+        return await stack.enter_async_context(open_rlm(tree, assignment, view))
 
     async def _layer(self) -> Layer:
         try:
@@ -253,36 +226,6 @@ class Run:
             coverage=coverage.summary(len(self._corpus)),
             trace=None if recorder.path is None else str(recorder.path),
             limit_detail=ending.detail,
-        )
-
-    def _record_start(
-        self,
-        recorder: Recorder,
-        root: PricedModel,
-        sub: PricedModel,
-        session: Session,
-        prompts: str,
-    ) -> None:
-        corpus = self._corpus
-        recorder.record(
-            events.RunStarted(
-                run=self._run_id,
-                question=self._question,
-                corpus={
-                    "fingerprint": corpus.fingerprint,
-                    "documents": len(corpus),
-                    "bytes": corpus.total_bytes,
-                    "lines": corpus.line_count,
-                },
-                model=root.name,
-                sub_model=sub.name,
-                strategy="rlm",
-                limits=asdict(self._options.limits),
-                sandbox=session.isolation,
-                version=__version__,
-                prompts=prompts,
-                worker=session.worker_hash,
-            )
         )
 
     def _record_answer(self, answer: Answer, recorder: Recorder, budget: Budget) -> None:

@@ -1,4 +1,4 @@
-"""What a block may ask of the host: retrieval and sub-models, by name, with checked arguments.
+"""What a block may ask of the host: by name, with checked arguments.
 
 Calls come from hostile code: a name is looked up in one table, its arguments are bound to a
 signature and type-checked, and every answer is recorded before it is sent back.
@@ -6,13 +6,15 @@ signature and type-checked, and every answer is recorded before it is sent back.
 
 from __future__ import annotations
 
-import inspect
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
+from rlm_rag.engine.added import PREFIX
+from rlm_rag.engine.arguments import bind
+from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.coverage import Coverage
-from rlm_rag.engine.subcalls import SubCalls
+from rlm_rag.engine.view import View
 from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.requests import (
     GrepRequest,
@@ -22,7 +24,6 @@ from rlm_rag.indexes.requests import (
     RepoMapRequest,
     Request,
     Result,
-    Retriever,
     SearchRequest,
     SearchResult,
     SymbolsRequest,
@@ -81,35 +82,43 @@ _REQUESTS: Mapping[str, Callable[..., Request]] = {
     "read": _read,
     "repo_map": _repo_map,
 }
-_ACCEPTED: Mapping[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "bool": (bool,),
-    "str | None": (str, type(None)),
-    "int | None": (int, type(None)),
-}
-SERVICE_NAMES = (*_REQUESTS, "llm_query", "llm_query_batched")
+RETRIEVAL_NAMES = tuple(_REQUESTS)
+# The host gives up this long before the worker does, so that the block learns what became of it.
+_ANSWER_MARGIN_SECONDS = 2.0
+
+Handler = Callable[..., Awaitable[Any]]
+"""Serves one function; takes the block's arguments and, as `caller`, a `Caller`."""
 
 
 class Services:
-    """Serves the calls of one RLM's blocks; one instance a run."""
+    """Serves the calls of one RLM's blocks: retrieval itself, the rest by `handlers`.
+
+    Before the worker has waited `await_seconds` for a reply, what is not done is given up.
+    """
 
     def __init__(
         self,
         *,
         run_id: str,
-        retriever: Retriever,
-        subcalls: SubCalls,
+        view: View,
+        handlers: Mapping[str, Handler],
         recorder: Recorder,
         coverage: Coverage,
+        await_seconds: float,
     ) -> None:
         self._run_id = run_id
-        self._retriever = retriever
-        self._subcalls = subcalls
+        self._view = view
+        self._handlers = handlers
         self._recorder = recorder
         self._coverage = coverage
+        self._seconds = max(await_seconds - _ANSWER_MARGIN_SECONDS, await_seconds / 2)
         self._seq = 0
         self._block = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a block may call."""
+        return (*RETRIEVAL_NAMES, *self._handlers)
 
     async def serve(self, call: ServiceCall) -> ServiceReply:
         """Answer one call from a block.
@@ -120,14 +129,11 @@ class Services:
         seq = self._next_seq(call.block)
         if call.name in _REQUESTS:
             return await self._retrieve(call, seq)
-        handlers: Mapping[str, Callable[..., Awaitable[Any]]] = {
-            "llm_query": self._subcalls.query,
-            "llm_query_batched": self._subcalls.query_batched,
-        }
-        handler = handlers.get(call.name)
+        handler = self._handlers.get(call.name)
         if handler is None:
             raise ServiceError("unknown_service", f"{call.name!r} is not offered in this run")
-        bound = _bind(call, handler, extra={"block": call.block, "seq": seq})
+        caller = Caller(call.block, seq, seconds=self._seconds)
+        bound = bind(call.name, call.args, call.kwargs, handler, caller=caller)
         return ServiceReply(await handler(**bound))
 
     def _next_seq(self, block: int) -> int:
@@ -137,11 +143,11 @@ class Services:
         return self._seq
 
     async def _retrieve(self, call: ServiceCall, seq: int) -> ServiceReply:
-        arguments = _bind(call, _REQUESTS[call.name])
+        arguments = bind(call.name, call.args, call.kwargs, _REQUESTS[call.name])
         request = _REQUESTS[call.name](**arguments)
         started = time.monotonic()
         try:
-            result = await self._retriever.retrieve(request)
+            result = await self._view.retrieve(request)
         except RlmRagError as error:
             self._record(call, seq, arguments, None, started, error.message)
             raise ServiceError(error.kind, _with_hint(error)) from error
@@ -180,40 +186,22 @@ def _with_hint(error: RlmRagError) -> str:
     return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
-def _bind(
-    call: ServiceCall, function: Callable[..., Any], *, extra: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return the call's arguments by name, checked against the signature's annotations."""
-    signature = inspect.signature(function)
-    try:
-        bound = signature.bind(*call.args, **call.kwargs, **(extra or {}))
-    except TypeError as error:
-        raise ServiceError("argument", f"{call.name}: {error}") from error
-    bound.apply_defaults()
-    for name, value in bound.arguments.items():
-        accepted = _ACCEPTED.get(str(signature.parameters[name].annotation))
-        if accepted is None:
-            continue
-        right = isinstance(value, accepted) and (bool in accepted or not isinstance(value, bool))
-        if not right:
-            raise ServiceError(
-                "argument",
-                f"{call.name}: {name} must be {signature.parameters[name].annotation}, "
-                f"not {type(value).__name__}",
-            )
-    return dict(bound.arguments)
-
-
 def _observe(coverage: Coverage, name: str, result: Result) -> None:
+    """Count the lines of the corpus that a result shows; what was added is none of it."""
+    if isinstance(result, TextResult):
+        if result.path is not None and result.line and not result.path.startswith(PREFIX):
+            record = coverage.read if name == "read" else coverage.searched
+            record(result.path, result.line, result.end_line)
+        return
+    for path, first, last in _places(result):
+        if not path.startswith(PREFIX):
+            coverage.searched(path, first, last)
+
+
+def _places(result: Result) -> Iterator[tuple[str, int, int]]:
     if isinstance(result, SearchResult):
-        for hit in result.hits:
-            coverage.searched(hit.path, hit.line, hit.end_line)
+        yield from ((hit.path, hit.line, hit.end_line) for hit in result.hits)
     elif isinstance(result, GrepResult):
-        for match in result.hits:
-            coverage.searched(match.path, match.line, match.line)
+        yield from ((match.path, match.line, match.line) for match in result.hits)
     elif isinstance(result, SymbolsResult):
-        for symbol in result.symbols:
-            coverage.searched(symbol.path, symbol.line, symbol.line)
-    elif isinstance(result, TextResult) and result.path is not None and result.line:
-        record = coverage.read if name == "read" else coverage.searched
-        record(result.path, result.line, result.end_line)
+        yield from ((symbol.path, symbol.line, symbol.line) for symbol in result.symbols)

@@ -7,16 +7,52 @@ the list holds an error reply whose text starts with `Error: `.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rlm_rag.engine.budget import LimitReached
+from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls, PricedModel
-from rlm_rag.errors import ModelError
-from rlm_rag.models.base import Message, Usage
+from rlm_rag.errors import ContextWindowError, ModelError
+from rlm_rag.models.base import Completion, Message, Usage
+from rlm_rag.models.tokens import count_message_tokens
 
 ROLES = ("system", "user", "assistant")
+# A cap that was ours is raised so far, once, where a reply did not fit in it.
+CAP_GROWTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LeafReply:
+    """What a sub-model or a child came to; `too_long` says that its prompt passed the window."""
+
+    text: str
+    error: str | None = None
+    truncated: bool = False
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    too_long: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+    def to_json(self) -> dict[str, Any]:
+        """The reply as a block gets it."""
+        return {
+            "text": self.text,
+            "ok": self.ok,
+            "error": self.error,
+            "truncated": self.truncated,
+            "usage": asdict(self.usage),
+            "model": self.model,
+        }
+
+
+def failed(message: str, *, too_long: bool = False) -> LeafReply:
+    """Return the reply of a call that failed, or was not made."""
+    return LeafReply(f"Error: {message}", error=message, too_long=too_long)
 
 
 class SubCalls:
@@ -33,79 +69,170 @@ class SubCalls:
         max_tokens: int | None = None,
         system: str | None = None,
         *,
-        block: int,
-        seq: int,
+        caller: Caller,
     ) -> dict[str, Any]:
         """Return one reply as JSON: text, ok, error, truncated, usage, model."""
-        if model not in (None, self._model.name):
-            return _error(f"model {model!r} is not offered; leave it out for {self._model.name!r}")
-        if max_tokens is not None and max_tokens < 1:
-            return _error(f"max_tokens must be at least 1, not {max_tokens}")
-        messages = _messages(prompt, system)
-        if isinstance(messages, str):
-            return _error(messages)
-        try:
-            completion = await self._calls.complete(
-                self._model,
-                messages,
-                role="sub",
-                block=block,
-                seq=seq,
-                max_output_tokens=max_tokens,
-            )
-        except LimitReached as reached:
-            return _error(f"not sent: {reached.detail}")
-        except ModelError as error:
-            return _error(f"{error.message}. {error.hint}" if error.hint else error.message)
-        truncated = completion.finish_reason == "length"
-        return {
-            "text": completion.text,
-            "ok": True,
-            "error": None,
-            "truncated": truncated,
-            "usage": asdict(completion.usage),
-            "model": completion.model,
-        }
+        (reply,) = await gather_within(
+            [self._query(prompt, model, max_tokens, system, caller)], caller.seconds
+        )
+        return reply.to_json()
 
     async def query_batched(
-        self, prompts: Any, model: str | None = None, *, block: int, seq: int
+        self, prompts: Any, model: str | None = None, *, caller: Caller
     ) -> list[dict[str, Any]]:
         """Return replies aligned with `prompts`, which run at the same time."""
         if not isinstance(prompts, list):
-            return [_error(f"prompts must be a list of str, not {type(prompts).__name__}")]
-        replies = [self.query(prompt, model, block=block, seq=seq) for prompt in prompts]
-        return list(await asyncio.gather(*replies))
+            wrong = f"prompts must be a list of str, not {type(prompts).__name__}"
+            return [failed(wrong).to_json()]
+        replies = await gather_within(
+            (self._query(prompt, model, None, None, caller) for prompt in prompts), caller.seconds
+        )
+        return [reply.to_json() for reply in replies]
+
+    async def _query(
+        self,
+        prompt: Any,
+        model: str | None,
+        max_tokens: int | None,
+        system: str | None,
+        caller: Caller,
+    ) -> LeafReply:
+        try:
+            chosen = self.chosen(model)
+            messages = _messages(prompt, system)
+            if max_tokens is not None and max_tokens < 1:
+                raise Refused(f"max_tokens must be at least 1, not {max_tokens}")
+        except Refused as refused:
+            return failed(str(refused))
+        return await self.ask(chosen, messages, caller=caller, max_tokens=max_tokens)
+
+    def chosen(self, model: str | None) -> PricedModel:
+        """Return the sub-model that a call names, or the one there is.
+
+        Raises:
+            Refused: it is not offered.
+        """
+        if model not in (None, self._model.name):
+            raise Refused(f"model {model!r} is not offered; leave it out for {self._model.name!r}")
+        return self._model
+
+    def reply_tokens(self, model: PricedModel) -> int | None:
+        """How long a reply may get, in tokens, None where only the provider knows."""
+        return self._calls.output_cap(model.facts, None)
+
+    async def ask(
+        self,
+        model: PricedModel,
+        messages: Sequence[Message],
+        *,
+        caller: Caller,
+        max_tokens: int | None = None,
+    ) -> LeafReply:
+        """Send one leaf call; again with a larger output limit where that cut its reply."""
+        try:
+            completion = await self._send(model, messages, caller, max_tokens)
+        except LimitReached as reached:
+            return failed(f"not sent: {reached.detail}")
+        except ModelError as error:
+            said = f"{error.message}. {error.hint}" if error.hint else error.message
+            return failed(said, too_long=isinstance(error, ContextWindowError))
+        reply = _reply(completion)
+        if not reply.truncated or max_tokens is not None:
+            return reply
+        larger = self._larger_cap(model, messages, completion)
+        if larger is None:
+            return reply
+        try:
+            whole = _reply(await self._send(model, messages, caller, larger))
+        except (LimitReached, ModelError):
+            # The cut reply was paid for and says that it is cut; the limits allow no other.
+            return reply
+        return replace(whole, usage=reply.usage + whole.usage)
+
+    async def _send(
+        self,
+        model: PricedModel,
+        messages: Sequence[Message],
+        caller: Caller,
+        max_tokens: int | None,
+    ) -> Completion:
+        return await self._calls.complete(
+            model,
+            messages,
+            role="sub",
+            block=caller.block,
+            seq=caller.seq,
+            max_output_tokens=max_tokens,
+        )
+
+    def _larger_cap(
+        self, model: PricedModel, messages: Sequence[Message], cut: Completion
+    ) -> int | None:
+        """Return an output limit beyond the one that cut a reply, None where there is none."""
+        sent, most = self.reply_tokens(model), model.facts.max_output_tokens
+        # Where none was sent, the provider's default cut it: less than the model can do, maybe.
+        larger = (most or 0) if sent is None else min(CAP_GROWTH * sent, most or CAP_GROWTH * sent)
+        if model.facts.context_window is not None:
+            larger = min(larger, model.facts.context_window - count_message_tokens(messages))
+        return larger if larger > max(sent or 0, cut.usage.output_tokens) else None
 
 
-def _messages(prompt: Any, system: str | None) -> tuple[Message, ...] | str:
-    """Return the messages of a prompt, or what is wrong with it."""
+async def gather_within(
+    waiting: Iterable[Coroutine[Any, Any, LeafReply]], seconds: float | None
+) -> list[LeafReply]:
+    """Return the replies in their order; those not there in time are cancelled and say so.
+
+    None of the calls is left behind, however this ends.
+    """
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in waiting]
+    if not tasks:
+        return []
+    try:
+        await asyncio.wait(tasks, timeout=seconds)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    late = failed(
+        f"no reply within {seconds or 0:g} s, so it was stopped; spawn(function, ...) lets a call "
+        "go on while other blocks run"
+    )
+    return [late if task.cancelled() else task.result() for task in tasks]
+
+
+def _reply(completion: Completion) -> LeafReply:
+    return LeafReply(
+        completion.text,
+        truncated=completion.finish_reason == "length",
+        usage=completion.usage,
+        model=completion.model,
+    )
+
+
+def _messages(prompt: Any, system: str | None) -> tuple[Message, ...]:
+    """Return the messages of a prompt.
+
+    Raises:
+        Refused: it is none; the text says why.
+    """
     first = () if system is None else (Message("system", system),)
     if isinstance(prompt, str):
         if not prompt.strip():
-            return "the prompt is empty; nothing was sent"
+            raise Refused("the prompt is empty; nothing was sent")
         return (*first, Message("user", prompt))
     if not isinstance(prompt, Sequence) or not prompt:
-        return f"a prompt is a str or a list of messages, not {type(prompt).__name__}"
-    messages = []
-    for item in prompt:
-        if (
-            not isinstance(item, dict)
-            or item.get("role") not in ROLES
-            or not isinstance(item.get("content"), str)
-        ):
-            return 'a message is {"role": "system"|"user"|"assistant", "content": str}'
-        messages.append(Message(item["role"], item["content"]))
+        raise Refused(f"a prompt is a str or a list of messages, not {type(prompt).__name__}")
+    messages = [_message(item) for item in prompt]
     if not any(message.content.strip() for message in messages):
-        return "the prompt is empty; nothing was sent"
+        raise Refused("the prompt is empty; nothing was sent")
     return (*first, *messages)
 
 
-def _error(message: str) -> dict[str, Any]:
-    return {
-        "text": f"Error: {message}",
-        "ok": False,
-        "error": message,
-        "truncated": False,
-        "usage": asdict(Usage()),
-        "model": "",
-    }
+def _message(item: Any) -> Message:
+    if (
+        not isinstance(item, Mapping)
+        or item.get("role") not in ROLES
+        or not isinstance(item.get("content"), str)
+    ):
+        raise Refused('a message is {"role": "system"|"user"|"assistant", "content": str}')
+    return Message(item["role"], item["content"])

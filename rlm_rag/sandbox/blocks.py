@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +46,9 @@ class WorkerSetup:
     """What a worker is told before its first block (the `init` frame).
 
     `shape` is how `context` appears (`documents`, `text`, `texts`, `mapping`); `services` and
-    `tools` are the names the host serves; `info` is what `capabilities()` shows.
+    `tools` are the names the host serves; `info` is what `capabilities()` shows. `numbers` are
+    those of the corpus's documents that `context` has, None for all; `added` are more of them,
+    by path, as they are when a worker starts; `task` is bound where it is given.
     """
 
     shape: str = "documents"
@@ -54,6 +56,9 @@ class WorkerSetup:
     tools: tuple[str, ...] = ()
     info: Mapping[str, Any] = field(default_factory=dict)
     await_seconds: float = 600
+    numbers: Sequence[int] | None = None
+    added: Mapping[str, str] = field(default_factory=dict)
+    task: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """What happened in a run, one frozen value an event; a trace file is a line of JSON for each.
 
 Ids nest: every event carries the id of its run, a child's `RunStarted` names its parent run
-and the call that started it. What the host answered (replies, retrieval) is keyed by block and
-sequence, so that a replay can be fed from the trace and a divergence noticed.
+and the call that started it, by block and sequence. What the host answered (replies, retrieval)
+is keyed by block and sequence, so that a replay can be fed from the trace and a divergence
+noticed.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class RunStarted(Event):
     prompts: str
     worker: str
     parent: str | None = None
+    parent_block: int | None = None
     parent_call: int | None = None
     depth: int = 0
 
@@ -113,6 +115,40 @@ class Retrieved(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TaskStarted(Event):
+    """A block spawned a call of `function`; children of it name the same block and seq."""
+
+    type: ClassVar[str] = "task"
+    task: int
+    block: int
+    seq: int
+    name: str
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTold(Event):
+    """A block told a running task something for its next turn."""
+
+    type: ClassVar[str] = "told"
+    task: int
+    block: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEnded(Event):
+    """`status` is `done`, with the result as a block gets it, `failed` or `cancelled`."""
+
+    type: ClassVar[str] = "task_end"
+    task: int
+    status: str
+    result: Any
+    usage: Mapping[str, Any]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class LimitReached(Event):
     type: ClassVar[str] = "limit"
     name: str
@@ -143,6 +179,9 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         CallSent,
         ReplyReceived,
         Retrieved,
+        TaskStarted,
+        TaskTold,
+        TaskEnded,
         LimitReached,
         Answered,
     )

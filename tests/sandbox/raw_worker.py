@@ -63,6 +63,9 @@ class RawWorker:
                 "tools": list(tools),
                 "info": {"turns": 30},
                 "await_seconds": await_seconds,
+                "numbers": None,
+                "added": [],
+                "task": None,
             }
         )
 

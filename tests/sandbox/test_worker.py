@@ -405,8 +405,9 @@ def test_a_reply_may_come_while_no_block_runs(worker: RawWorker) -> None:
 
 def test_what_is_not_offered_says_so_plainly(start: Start) -> None:
     worker = start(services=("read",))
-    for name in ("rlm_query", "map_files", "spawn", "todo", "llm_query"):
-        done = worker.run(f"r = {name}('x')\nr.ok, str(r)")
+    for name in ("rlm_query", "add_context", "todo", "llm_query"):
+        arguments = "'x', 'y'" if name == "add_context" else "'x'"
+        done = worker.run(f"r = {name}({arguments})\nr.ok, str(r)")
         assert done["value"] == f"(False, 'Error: {name} is not offered in this run')"
         assert name in done["stderr"]
     assert worker.run("search('x')")["value"] == "[]"

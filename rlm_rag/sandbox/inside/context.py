@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rlm_rag.packed import PackedCorpus
+    from rlm_rag.sandbox.inside.documents import Documents
 
 # A repr of all contents beyond this would exhaust the sandbox's memory to show a fraction.
 _WHOLE_REPR_BYTES = 64 << 20
@@ -99,7 +100,7 @@ class LazyContext(list):  # type: ignore[type-arg]
 
     __slots__ = ("_handed_out", "_lazy", "_pinned", "packed")
 
-    packed: PackedCorpus
+    packed: PackedCorpus | Documents
     _handed_out: WeakValueDictionary[int, LazyEntry]
     _pinned: dict[int, LazyEntry]
     _lazy: bool
@@ -110,7 +111,7 @@ class LazyContext(list):  # type: ignore[type-arg]
         return context
 
     @classmethod
-    def of(cls, packed: PackedCorpus) -> LazyContext:
+    def of(cls, packed: PackedCorpus | Documents) -> LazyContext:
         """Return the context of an open corpus."""
         context = list.__new__(cls)
         context.packed = packed
@@ -123,6 +124,10 @@ class LazyContext(list):  # type: ignore[type-arg]
         """Keep a changed entry, which its document could no longer give back."""
         if self._lazy:
             self._pinned[number] = entry
+
+    def forget(self, number: int) -> None:
+        """Read a document again, whose text was replaced, where its entry was not changed."""
+        self._handed_out.pop(number, None)
 
     def __len__(self) -> int:
         return len(self.packed) if self._lazy else list.__len__(self)
@@ -231,7 +236,7 @@ def unchanged_number(entry: LazyEntry) -> int | None:
     return entry._number
 
 
-def open_context(packed: PackedCorpus, shape: str) -> Any:
+def open_context(packed: PackedCorpus | Documents, shape: str) -> Any:
     """Return what `context` is for a corpus given in `shape`: as it was given.
 
     `documents` is a `LazyContext`; `text` a str, `texts` a list of str, `mapping` a dict of
@@ -245,6 +250,25 @@ def open_context(packed: PackedCorpus, shape: str) -> Any:
     if shape == "texts":
         return list(map(packed.content, numbers))
     return {packed.path(number): packed.content(number) for number in numbers}
+
+
+def add_document(context: Any, documents: Documents, path: str, content: str) -> None:
+    """Add a document to `context`, in the form that it has; a `context` that is a str stays."""
+    replaced = documents.add(path, content)
+    if isinstance(context, LazyContext) and context._lazy:
+        if replaced is not None:
+            context.forget(replaced)
+    elif isinstance(context, LazyContext):
+        entry = {"path": path, "content": content}
+        for number, known in enumerate(context):
+            if isinstance(known, dict) and known.get("path") == path:
+                context[number] = entry
+                return
+        context.append(entry)
+    elif isinstance(context, list):
+        context.append(content)
+    elif isinstance(context, dict):
+        context[path] = content
 
 
 def _plain(value: Any) -> Any:

@@ -62,16 +62,24 @@ class Reply(Text):
         )
 
     def __await__(self) -> Generator[Any, None, Reply]:
-        return _itself(self)
+        return itself(self)
 
 
 class Replies(list):  # type: ignore[type-arg]
     """Replies aligned with their prompts; it may be awaited, and yields itself."""
 
     def __await__(self) -> Generator[Any, None, Replies]:
-        return _itself(self)
+        return itself(self)
 
 
-def _itself(value: Any) -> Generator[Any, None, Any]:
+class ReplyMap(dict):  # type: ignore[type-arg]
+    """Replies by path; it may be awaited, and yields itself."""
+
+    def __await__(self) -> Generator[Any, None, ReplyMap]:
+        return itself(self)
+
+
+def itself(value: Any) -> Generator[Any, None, Any]:
+    """Return an iterator that ends at once with `value`: what awaiting it gives."""
     return value
     yield

@@ -6,7 +6,9 @@ error comes back in the shape of the function's result, and as a line on the blo
 
 from __future__ import annotations
 
+from rlm_rag.sandbox.inside.delegation import delegating_functions
 from rlm_rag.sandbox.inside.reply import Replies, Reply, Text
+from rlm_rag.sandbox.inside.tasks import task_functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,21 +23,24 @@ if TYPE_CHECKING:
 
 # Names that the house promises and that a host may not offer (yet): they say so when called.
 PROMISED = (
-    "llm_query_chunked",
-    "rlm_query",
-    "rlm_query_batched",
-    "map_files",
-    "llm_map_reduce",
-    "spawn",
-    "rlm_await",
-    "rlm_await_all",
-    "tasks",
-    "add_context",
     "load_library",
     "todo",
     "save_artifact",
     "ask_user_question",
     "advance_phase",
+)
+# What fails in a large batch fails for one reason; the rest can be seen in the replies.
+_MOST_REPORTED = 5
+_MOST_SHOWN_CHARS = 600
+# What `spawn` takes.
+SPAWNABLE = (
+    "llm_query",
+    "llm_query_batched",
+    "llm_query_chunked",
+    "map_files",
+    "llm_map_reduce",
+    "rlm_query",
+    "rlm_query_batched",
 )
 
 
@@ -52,6 +57,8 @@ class Services:
         found: dict[str, Callable[..., Any]] = {}
         for function in (*self._pointers(), *self._texts(), *self._sub_models()):
             found[function.__name__] = function
+        found.update(delegating_functions(self))
+        found.update(task_functions(self, {name: found[name] for name in SPAWNABLE}))
         for name in PROMISED:
             found[name] = self._passed_on(name)
         for name in tools:
@@ -70,20 +77,33 @@ class Services:
             return reply.get("value"), None
         return None, reply["error"]["message"]
 
-    def _said(self, name: str, message: str) -> str:
+    def said(self, name: str, message: str) -> str:
+        """Write an error to the block's stderr, and return it."""
         self._note(f"{name}: Error: {message}")
         return message
 
-    def _text(self, name: str, *args: Any, **kwargs: Any) -> Text:
+    def report(self, name: str, found: Any) -> None:
+        """Write the errors among replies to the block's stderr."""
+        named = {"": found} if isinstance(found, Reply) else found
+        pairs = named.items() if isinstance(named, dict) else enumerate(named)
+        failed = [(key, reply) for key, reply in pairs if not reply.ok]
+        for key, reply in failed[:_MOST_REPORTED]:
+            place = "" if key == "" else f"[{key!r}]"
+            self._note(f"{name}{place}: {reply[:_MOST_SHOWN_CHARS]}")
+        if len(failed) > _MOST_REPORTED:
+            self._note(f"{name}: and {len(failed) - _MOST_REPORTED} more failed")
+
+    def text(self, name: str, *args: Any, **kwargs: Any) -> Text:
+        """Return the text that the host answers, or an error Reply."""
         value, wrong = self.fetch(name, *args, **kwargs)
         if wrong is not None:
-            return Reply.failed(self._said(name, wrong))
+            return Reply.failed(self.said(name, wrong))
         return Text(value)
 
     def _rows(self, name: str, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
         value, wrong = self.fetch(name, *args, **kwargs)
         if wrong is not None:
-            self._said(name, wrong)
+            self.said(name, wrong)
             return []
         rows: list[dict[str, Any]] = value
         return rows
@@ -114,7 +134,7 @@ class Services:
             if wrong is None:
                 found: dict[str, Any] = value
                 return found
-            self._said("grep_context", wrong)
+            self.said("grep_context", wrong)
             return {"hits": [], "counts": {}, "total": 0, "truncated": True, "error": wrong}
 
         def symbols(
@@ -128,15 +148,15 @@ class Services:
     def _texts(self) -> tuple[Callable[..., Any], ...]:
         def outline(path: str, budget_chars: int | None = None) -> Text:
             """The definitions or headings of a document, `line: text`."""
-            return self._text("outline", path, budget_chars=budget_chars)
+            return self.text("outline", path, budget_chars=budget_chars)
 
         def read(path: str, start: int = 1, end: int | None = None) -> Text:
             """Numbered lines of a document."""
-            return self._text("read", path, start=start, end=end)
+            return self.text("read", path, start=start, end=end)
 
         def repo_map(focus: str | None = None, budget_chars: int = 4000) -> Text:
             """The definitions that the rest leans on most, signatures only."""
-            return self._text("repo_map", focus=focus, budget_chars=budget_chars)
+            return self.text("repo_map", focus=focus, budget_chars=budget_chars)
 
         return outline, read, repo_map
 
@@ -154,9 +174,9 @@ class Services:
             given = {name: value for name, value in options.items() if value is not None}
             if fault is None:
                 value, fault = self.fetch("llm_query", prompt, **given)
-            if fault is not None:
-                return self._checked("llm_query", Reply.failed(fault))
-            return self._checked("llm_query", Reply.of(value))
+            reply = Reply.failed(fault) if fault is not None else Reply.of(value)
+            self.report("llm_query", reply)
+            return reply
 
         def llm_query_batched(prompts: Iterable[Any], model: str | None = None) -> Replies:
             """Ask a sub-model many prompts at the same time; the replies are aligned with them."""
@@ -168,15 +188,18 @@ class Services:
         name = "llm_query_batched"
         if isinstance(prompts, (str, bytes, dict)) or not hasattr(prompts, "__iter__"):
             fault = f"prompts must be a list of str, not {type(prompts).__name__}"
-            return Replies([self._checked(name, Reply.failed(fault))])
+            return self._reported(name, [Reply.failed(fault)])
         asked = list(prompts)
         faults = [prompt_fault(prompt) for prompt in asked]
         good = [prompt for prompt, fault in zip(asked, faults, strict=True) if fault is None]
         answers = self._answers(name, good, model)
-        return Replies(
-            self._checked(name, next(answers) if fault is None else Reply.failed(fault), number)
-            for number, fault in enumerate(faults)
+        return self._reported(
+            name, [next(answers) if fault is None else Reply.failed(fault) for fault in faults]
         )
+
+    def _reported(self, name: str, replies: list[Reply]) -> Replies:
+        self.report(name, replies)
+        return Replies(replies)
 
     def _answers(self, name: str, prompts: list[Any], model: str | None) -> Any:
         if not prompts:
@@ -189,12 +212,6 @@ class Services:
             return iter([Reply.failed(wrong)] * len(prompts))
         return map(Reply.of, values)
 
-    def _checked(self, name: str, reply: Reply, number: int | None = None) -> Reply:
-        if not reply.ok:
-            place = "" if number is None else f"[{number}]"
-            self._note(f"{name}{place}: {reply}")
-        return reply
-
     def _passed_on(self, name: str, *, is_tool: bool = False) -> Callable[..., Any]:
         """Return a function that hands its arguments to the host as they are."""
 
@@ -202,7 +219,7 @@ class Services:
             value, wrong = self.fetch(name, *args, **kwargs)
             if wrong is None:
                 return value
-            return Reply.failed(self._said(name, wrong))
+            return Reply.failed(self.said(name, wrong))
 
         function.__name__ = function.__qualname__ = name
         function.__doc__ = "A tool of the caller, run on the host." if is_tool else None

@@ -1,0 +1,36 @@
+"""Where a block's call came from, and what it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Refused(Exception):
+    """A call cannot be made as it was asked for; nothing was sent and nothing spent."""
+
+
+class Told(Protocol):
+    """A running RLM as its parent reaches it."""
+
+    def tell(self, text: str) -> None:
+        """Have it read `text` in its next turn."""
+        ...
+
+    def said(self) -> Sequence[Mapping[str, str]]:
+        """What it and its REPL said so far, as role and content."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """`seq` is the call's order within `block`; `seconds` it may take, None for no bound.
+
+    `on_child` is told each child RLM that the call starts.
+    """
+
+    block: int
+    seq: int
+    seconds: float | None = None
+    on_child: Callable[[Told], None] | None = None

@@ -1,0 +1,202 @@
+"""Child RLMs: `rlm_query` and `rlm_query_batched`, each with a REPL of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from rlm_rag.engine.answer import usage_dict
+from rlm_rag.engine.caller import Caller, Refused
+from rlm_rag.engine.calls import PricedModel
+from rlm_rag.engine.loop import Ending, Loop
+from rlm_rag.engine.material import Reader
+from rlm_rag.engine.meter import Meter, metered
+from rlm_rag.engine.subcalls import LeafReply, SubCalls, failed, gather_within
+from rlm_rag.engine.tree import Assignment, Parent, Tree
+from rlm_rag.engine.view import View
+from rlm_rag.errors import ModelError, SandboxError
+from rlm_rag.models.base import Message
+from rlm_rag.models.tokens import count_tokens
+from rlm_rag.trace import events
+
+OpenRlm = Callable[[Tree, Assignment, View], AbstractAsyncContextManager[Loop]]
+
+_SHOWN_UNKNOWN = 10
+
+
+class Children:
+    """Starts the children of one RLM, over its documents or some of them.
+
+    At the depth limit a child is a leaf call, with the text of `paths` in its prompt.
+    """
+
+    def __init__(
+        self,
+        *,
+        tree: Tree,
+        parent: Assignment,
+        view: View,
+        subcalls: SubCalls,
+        reader: Reader,
+        open_rlm: OpenRlm,
+    ) -> None:
+        self._tree = tree
+        self._parent = parent
+        self._view = view
+        self._subcalls = subcalls
+        self._reader = reader
+        self._open_rlm = open_rlm
+        self._numbers = itertools.count(1)
+
+    @property
+    def are_leaves(self) -> bool:
+        """Whether the depth limit is reached here."""
+        return self._parent.depth >= self._tree.slots.deepest
+
+    async def query(
+        self, prompt: Any, model: str | None = None, paths: Any = None, *, caller: Caller
+    ) -> dict[str, Any]:
+        """Return a child's answer as a reply in JSON."""
+        (reply,) = await gather_within([self._query(prompt, model, paths, caller)], caller.seconds)
+        return reply.to_json()
+
+    async def query_batched(
+        self, prompts: Any, model: str | None = None, paths: Any = None, *, caller: Caller
+    ) -> list[dict[str, Any]]:
+        """Return the answers of children that run side by side, aligned with `prompts`.
+
+        `paths` is for all of them, or a list of lists, one for each.
+        """
+        if not isinstance(prompts, list):
+            wrong = f"prompts must be a list of str, not {type(prompts).__name__}"
+            return [failed(wrong).to_json()]
+        aligned = isinstance(paths, list) and any(isinstance(each, list) for each in paths)
+        if aligned and len(paths) != len(prompts):
+            wrong = f"paths has {len(paths)} lists for {len(prompts)} prompts"
+            return [failed(wrong).to_json() for _ in prompts]
+        each = paths if aligned else itertools.repeat(paths)
+        replies = await gather_within(
+            (
+                self._query(prompt, model, own, caller)
+                for prompt, own in zip(prompts, each, strict=False)
+            ),
+            caller.seconds,
+        )
+        return [reply.to_json() for reply in replies]
+
+    async def _query(self, prompt: Any, model: str | None, paths: Any, caller: Caller) -> LeafReply:
+        try:
+            if not isinstance(prompt, str):
+                raise Refused(f"a child's prompt is a str, not {type(prompt).__name__}")
+            if not prompt.strip():
+                raise Refused("the prompt is empty; nothing was sent")
+            selected = None if paths is None else self._selected(paths)
+            if self.are_leaves:
+                return await self._leaf(prompt, model, selected, caller)
+            root = self._root(model)
+        except Refused as refused:
+            return failed(str(refused))
+        view = self._view.shared() if selected is None else self._view.narrowed(selected)
+        async with self._tree.slots.place(self._parent.depth + 1):
+            return await self._child(prompt, root, view, caller)
+
+    def _root(self, model: str | None) -> PricedModel:
+        if model is None:
+            return self._parent.root
+        if model not in self._tree.models:
+            offered = ", ".join(self._tree.models)
+            raise Refused(f"model {model!r} is not offered; there are {offered}")
+        return self._tree.models[model]
+
+    def _selected(self, paths: Any) -> Sequence[str]:
+        names = [paths] if isinstance(paths, str) else paths
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise Refused("paths must be a list of paths and globs")
+        selection = self._view.select(names)
+        if selection.unknown:
+            shown = ", ".join(map(repr, selection.unknown[:_SHOWN_UNKNOWN]))
+            raise Refused(f"no document has the path, or matches the glob: {shown}")
+        if not selection.paths:
+            raise Refused("paths is empty; leave it out for all documents")
+        return selection.paths
+
+    async def _child(self, prompt: str, root: PricedModel, view: View, caller: Caller) -> LeafReply:
+        parent = self._parent
+        assignment = Assignment(
+            run_id=f"{parent.run_id}.{next(self._numbers)}",
+            question=prompt,
+            root=root,
+            depth=parent.depth + 1,
+            parent=Parent(parent.run_id, caller.block, caller.seq, parent.question),
+        )
+        with metered() as meter:
+            try:
+                async with self._open_rlm(self._tree, assignment, view) as loop:
+                    if caller.on_child is not None:
+                        caller.on_child(loop)
+                    ending = await self._driven(loop, assignment, meter)
+            except (ModelError, SandboxError) as error:
+                hint = f". {error.hint}" if error.hint else ""
+                return failed(f"the child failed: {error.message}{hint}")
+            finally:
+                await view.aclose()
+        # What a limit left unfinished is an answer in part, as a cut reply is.
+        return LeafReply(
+            ending.text,
+            truncated=ending.stop_reason != "answered",
+            usage=meter.usage,
+            model=root.name,
+        )
+
+    async def _driven(self, loop: Loop, assignment: Assignment, meter: Meter) -> Ending:
+        """Run a child to its end, and record it, whatever ended it."""
+        ending = loop.interrupted()
+        try:
+            ending = await loop.run()
+            return ending
+        except ModelError as error:
+            ending = Ending("", "errors", error.message)
+            raise
+        except asyncio.CancelledError:
+            ending = loop.interrupted()
+            raise
+        finally:
+            by_model = {name: usage_dict(usage) for name, usage in meter.by_model.items()}
+            self._tree.recorder.record(
+                events.Answered(
+                    run=assignment.run_id,
+                    text=ending.text,
+                    stop_reason=ending.stop_reason,
+                    usage={**usage_dict(meter.usage), "by_model": by_model},
+                    iterations=loop.iterations,
+                    seconds=round(loop.elapsed_seconds(), 3),
+                )
+            )
+
+    async def _leaf(
+        self, prompt: str, model: str | None, paths: Sequence[str] | None, caller: Caller
+    ) -> LeafReply:
+        """Ask the sub-model itself; it sees the prompt and, where they fit, the documents."""
+        chosen = self._subcalls.chosen(model)
+        if paths is None:
+            return await self._subcalls.ask(chosen, [Message("user", prompt)], caller=caller)
+        room = self._reader.room_tokens(chosen, prompt)
+        texts = list(self._texts(paths))
+        if sum(map(count_tokens, texts)) > room:
+            raise Refused(
+                f"at this depth rlm_query is one call, and its {len(paths)} documents do not fit "
+                f"the window of {chosen.name}; use map_files(paths, prompt)"
+            )
+        reply = await self._subcalls.ask(
+            chosen, [Message("user", "\n\n".join([*texts, prompt]))], caller=caller
+        )
+        if reply.ok:
+            self._reader.sent_whole(paths)
+        return reply
+
+    def _texts(self, paths: Sequence[str]) -> Iterator[str]:
+        for path in paths:
+            yield f"Document {path}:\n{self._view.text(path)}"

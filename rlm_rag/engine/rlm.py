@@ -1,0 +1,213 @@
+"""One RLM put together: its REPL, the services of its blocks, and the loop that drives it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from typing import Any
+
+from rlm_rag import __version__
+from rlm_rag.engine.caller import Caller, Refused
+from rlm_rag.engine.calls import ModelCalls
+from rlm_rag.engine.children import Children
+from rlm_rag.engine.delegate import Delegate
+from rlm_rag.engine.figures import describe
+from rlm_rag.engine.history import History
+from rlm_rag.engine.loop import Loop, status_line
+from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS, Reader
+from rlm_rag.engine.services import Handler, Services
+from rlm_rag.engine.subcalls import SubCalls
+from rlm_rag.engine.tasks import Tasks
+from rlm_rag.engine.tree import Assignment, Tree
+from rlm_rag.engine.view import View
+from rlm_rag.sandbox.session import ServiceError, Session, WorkerSetup
+from rlm_rag.trace import events
+
+LONG_TASK_CHARS = 4_000
+PARENT_QUESTION_CHARS = 1_000
+
+
+@asynccontextmanager
+async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncIterator[Loop]:
+    """Start an RLM over the documents of `view`, and record that; its worker ends with the body.
+
+    Raises:
+        SandboxUnavailableError: no worker started.
+    """
+    limits, run_id = tree.limits, assignment.run_id
+    calls = ModelCalls(
+        run_id=run_id,
+        budget=tree.budget,
+        limits=limits,
+        recorder=tree.recorder,
+        keeps_final=assignment.depth == 0,
+    )
+    subcalls = SubCalls(calls=calls, model=tree.sub)
+    reader = Reader(subcalls=subcalls, view=view, coverage=tree.coverage)
+    children = Children(
+        tree=tree,
+        parent=assignment,
+        view=view,
+        subcalls=subcalls,
+        reader=reader,
+        open_rlm=open_rlm,
+    )
+    functions = _functions(
+        subcalls, Delegate(subcalls=subcalls, view=view, reader=reader), children
+    )
+    tasks = Tasks(run_id=run_id, functions=functions, recorder=tree.recorder)
+    services = Services(
+        run_id=run_id,
+        view=view,
+        handlers={**functions, **tasks.handlers(), **_own(tree, assignment, view)},
+        recorder=tree.recorder,
+        coverage=tree.coverage,
+        await_seconds=limits.await_seconds,
+    )
+    session = Session(
+        layer=tree.layer,
+        packed_path=view.corpus.packed_path,
+        serve=services.serve,
+        setup=_setup(tree, assignment, view, services),
+        start_seconds=limits.start_seconds,
+    )
+    async with session:
+        _record_start(tree, assignment, view, session)
+        try:
+            yield Loop(
+                run_id=run_id,
+                history=_history(tree, assignment, view, leaves=children.are_leaves),
+                session=session,
+                calls=calls,
+                tasks=tasks,
+                root=assignment.root,
+                budget=tree.budget,
+                limits=limits,
+                recorder=tree.recorder,
+            )
+        finally:
+            await tasks.close()
+
+
+def _functions(subcalls: SubCalls, delegate: Delegate, children: Children) -> dict[str, Handler]:
+    return {
+        "llm_query": subcalls.query,
+        "llm_query_batched": subcalls.query_batched,
+        "llm_query_chunked": delegate.chunked,
+        "map_files": delegate.map_files,
+        "llm_map_reduce": delegate.map_reduce,
+        "rlm_query": children.query,
+        "rlm_query_batched": children.query_batched,
+    }
+
+
+def _own(tree: Tree, assignment: Assignment, view: View) -> dict[str, Handler]:
+    async def add_context(path: str, content: str, *, caller: Caller) -> str:
+        try:
+            return view.added.add(path, content)
+        except Refused as refused:
+            raise ServiceError("argument", str(refused)) from refused
+
+    async def capabilities(*, caller: Caller) -> dict[str, Any]:
+        budget = tree.budget
+        return {
+            "limits": asdict(tree.limits),
+            "left": {
+                "calls": budget.calls_left(),
+                "tokens": budget.tokens_left(),
+                "usd": budget.usd_left(),
+                "seconds": budget.seconds_left(),
+            },
+            "depth": assignment.depth,
+            "root_model": assignment.root.name,
+            "sub_model": tree.sub.name,
+            "models of rlm_query": list(tree.models),
+        }
+
+    return {"add_context": add_context, "capabilities": capabilities}
+
+
+def _setup(tree: Tree, assignment: Assignment, view: View, services: Services) -> WorkerSetup:
+    return WorkerSetup(
+        shape=view.shape,
+        services=services.names,
+        info={"limits": asdict(tree.limits), "sub_model": tree.sub.name},
+        await_seconds=tree.limits.await_seconds,
+        numbers=view.numbers,
+        added=view.added.documents,
+        task=assignment.question if assignment.parent is not None else None,
+    )
+
+
+def _history(tree: Tree, assignment: Assignment, view: View, *, leaves: bool) -> History:
+    figures = [describe(view)]
+    if view.added.documents:
+        figures.append(f"added: {len(view.added.documents):,} documents under added:/")
+    figures.append(_helpers(tree, leaves=leaves))
+    return History(
+        system=tree.profile.system,
+        question=_question(assignment),
+        figures="\n".join(figures),
+        status=status_line(1, tree.limits, tree.budget),
+    )
+
+
+def _helpers(tree: Tree, *, leaves: bool) -> str:
+    window = tree.sub.facts.context_window
+    size = (
+        f"window {window:,} tokens"
+        if window is not None
+        else f"window not known, taken as {UNKNOWN_WINDOW_TOKENS:,} tokens"
+    )
+    child = (
+        "rlm_query is one leaf call here: the depth limit is reached"
+        if leaves
+        else f"rlm_query starts a child, up to {tree.limits.live_children} at the same time"
+    )
+    return f"\nSub-model: {size}, up to {tree.limits.concurrency} calls at the same time. {child}."
+
+
+def _question(assignment: Assignment) -> str:
+    question = assignment.question
+    if assignment.parent is None:
+        return question
+    if len(question) > LONG_TASK_CHARS:
+        part = LONG_TASK_CHARS // 2
+        question = (
+            f"{question[:part]}\n[...]\n{question[-part:]}\n\n(Its middle is left out here; all "
+            f"{len(question):,} characters are in the REPL as `task`.)"
+        )
+    asked = assignment.parent.question[:PARENT_QUESTION_CHARS]
+    return (
+        f"{question}\n\n(Another RLM asks you this, and gets your answer alone. The question that "
+        f"it works on itself, for orientation only: {asked})"
+    )
+
+
+def _record_start(tree: Tree, assignment: Assignment, view: View, session: Session) -> None:
+    corpus, parent = view.corpus, assignment.parent
+    tree.recorder.record(
+        events.RunStarted(
+            run=assignment.run_id,
+            question=assignment.question,
+            corpus={
+                "fingerprint": corpus.fingerprint,
+                "documents": len(view),
+                "bytes": view.total_bytes,
+                "lines": sum(view.line_counts()),
+            },
+            model=assignment.root.name,
+            sub_model=tree.sub.name,
+            strategy="rlm",
+            limits=asdict(tree.limits),
+            sandbox=session.isolation,
+            version=__version__,
+            prompts=tree.profile.version,
+            worker=session.worker_hash,
+            parent=None if parent is None else parent.run_id,
+            parent_block=None if parent is None else parent.block,
+            parent_call=None if parent is None else parent.seq,
+            depth=assignment.depth,
+        )
+    )

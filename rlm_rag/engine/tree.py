@@ -1,0 +1,54 @@
+"""What a root RLM and all children below it share, and what each of them is set to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlm_rag.engine.budget import Budget
+from rlm_rag.engine.calls import PricedModel
+from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.prompts.texts import Profile
+from rlm_rag.engine.slots import Slots
+from rlm_rag.sandbox.confine.view import Layer
+from rlm_rag.trace.recorder import Recorder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """One budget, one trace, one coverage, one sandbox layer for all RLMs of a run.
+
+    `models` are those that `rlm_query` may name as a child's root, by name.
+    """
+
+    budget: Budget
+    limits: Limits
+    recorder: Recorder
+    coverage: Coverage
+    layer: Layer
+    profile: Profile
+    sub: PricedModel
+    models: Mapping[str, PricedModel]
+    slots: Slots
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The RLM that started a child, and from which of its calls."""
+
+    run_id: str
+    block: int
+    seq: int
+    question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """What one RLM is to answer, and by which root model; the run's root has depth 0."""
+
+    run_id: str
+    question: str
+    root: PricedModel
+    depth: int = 0
+    parent: Parent | None = None

@@ -1,0 +1,231 @@
+"""The documents that one RLM sees: the corpus or some of it, and what its blocks added."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
+
+from rlm_rag.corpus import Corpus, Skipped
+from rlm_rag.engine.added import PREFIX, Added
+from rlm_rag.errors import RetrievalError, UsageError
+from rlm_rag.globs import compile_glob
+from rlm_rag.indexes.requests import (
+    BordersRequest,
+    GrepRequest,
+    GrepResult,
+    OutlineRequest,
+    ReadRequest,
+    RepoMapRequest,
+    Request,
+    Result,
+    Retriever,
+    SearchRequest,
+    SearchResult,
+    SymbolsResult,
+)
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a list of paths and globs means: documents' paths, and the names that mean none."""
+
+    paths: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+class View:
+    """A corpus and its retriever, narrowed to some documents without copying any.
+
+    `numbers` are those of the documents in the corpus, None for all; `close` ends what the
+    view opened for itself, never the corpus.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        retriever: Retriever,
+        *,
+        numbers: Sequence[int] | None = None,
+        added: Added | None = None,
+    ) -> None:
+        self.corpus = corpus
+        self.numbers = None if numbers is None else tuple(numbers)
+        self.added = added or Added()
+        self._retriever = retriever
+        known = list(corpus.paths()) if numbers is not None else []
+        self._within = None if numbers is None else tuple(known[number] for number in numbers)
+        self._members = None if self._within is None else frozenset(self._within)
+        self._by_name: dict[str, list[str]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.corpus) if self.numbers is None else len(self.numbers)
+
+    def paths(self) -> Iterator[str]:
+        """Yield the paths of the corpus's documents in it, in their order."""
+        return self.corpus.paths() if self._within is None else iter(self._within)
+
+    def line_counts(self) -> Iterator[int]:
+        """Yield the number of lines of each."""
+        return self._of_mine(self.corpus.line_counts())
+
+    @property
+    def total_bytes(self) -> int:
+        """UTF-8 bytes of their contents."""
+        if self.numbers is None:
+            return self.corpus.total_bytes
+        return sum(self._of_mine(self.corpus.byte_counts()))
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What the source holds and the corpus does not; nothing of a part of it."""
+        return self.corpus.skipped if self.numbers is None else ()
+
+    @property
+    def shape(self) -> str:
+        """What the caller gave: one of `packed.SHAPES`."""
+        return self.corpus.shape
+
+    def _of_mine(self, values: Iterator[int]) -> Iterator[int]:
+        if self.numbers is None:
+            return values
+        every = list(values)
+        return (every[number] for number in self.numbers)
+
+    def text(self, path: str) -> str | None:
+        """Return the content of exactly that path, None where the view has none."""
+        if path in self.added.documents:
+            return self.added.documents[path]
+        if not self._holds(path):
+            return None
+        document = self.corpus.get(path)
+        return None if document is None else document.content
+
+    def _holds(self, path: str) -> bool:
+        if self._members is not None:
+            return path in self._members
+        key: object = path
+        return key in self.corpus
+
+    def select(self, names: Iterable[str]) -> Selection:
+        """Return the documents that paths and globs mean: exact, then suffix, then glob."""
+        found: dict[str, None] = {}
+        unknown: list[str] = []
+        for name in names:
+            if self._holds(name) or name in self.added.documents:
+                found[name] = None
+                continue
+            meant = self._ending_with(name) or self._matching(name)
+            found.update(dict.fromkeys(meant))
+            if not meant:
+                unknown.append(name)
+        return Selection(tuple(found), tuple(unknown))
+
+    def _ending_with(self, name: str) -> list[str]:
+        plain = posixpath.normpath(name.replace("\\", "/")).lstrip("/") if name.strip() else ""
+        if not plain or plain == ".":
+            return []
+        if self._by_name is None:
+            self._by_name = {}
+            for path in self.paths():
+                self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
+        alike = self._by_name.get(plain.rpartition("/")[2], [])
+        return [path for path in alike if path == plain or path.endswith("/" + plain)]
+
+    def _matching(self, glob: str) -> list[str]:
+        try:
+            matches = compile_glob(glob)
+        except UsageError:
+            return []
+        added = (path for path in self.added.documents if matches(path.removeprefix(PREFIX)))
+        return [*filter(matches, self.paths()), *added]
+
+    def narrowed(self, paths: Iterable[str]) -> View:
+        """Return a view of these documents alone; added ones among them stay."""
+        wanted = frozenset(paths)
+        numbers = [number for number, path in enumerate(self.corpus.paths()) if path in wanted]
+        added = {path: text for path, text in self.added.documents.items() if path in wanted}
+        return View(self.corpus, self._retriever, numbers=numbers, added=Added(added))
+
+    def shared(self) -> View:
+        """Return a view of the same documents, to which others can be added."""
+        added = Added(self.added.documents)
+        return View(self.corpus, self._retriever, numbers=self.numbers, added=added)
+
+    async def retrieve(self, request: Request) -> Result:
+        """Answer a request about the documents in view.
+
+        Raises:
+            RetrievalError: as the corpus's retriever; no document, or several, answer to a path.
+        """
+        if isinstance(request, OutlineRequest | ReadRequest | BordersRequest):
+            return await self._about_one(request)
+        if self._within is not None:
+            request = replace(request, within=self._within)
+        result = await self._retriever.retrieve(request)
+        if not self.added.documents or isinstance(request, RepoMapRequest):
+            return result
+        k = request.k if isinstance(request, SearchRequest | GrepRequest) else 0
+        return _merged(result, await self.added.retrieve(replace(request, within=None)), k)
+
+    async def _about_one(self, request: OutlineRequest | ReadRequest | BordersRequest) -> Result:
+        if request.path in self.added.documents:
+            return await self.added.retrieve(request)
+        if self._within is not None and not isinstance(request, BordersRequest):
+            request = replace(request, path=self._one(request.path))
+        return await self._retriever.retrieve(request)
+
+    def _one(self, path: str) -> str:
+        found = self.select([path]).paths
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise RetrievalError(
+                f"no document here has the path {path!r}",
+                hint=f"this REPL has {len(self):,} documents; their paths are in context",
+            )
+        shown = ", ".join(found[:_SHOWN])
+        raise RetrievalError(
+            f"{path!r} is ambiguous, {len(found)} documents match: {shown}",
+            hint="give one of these paths in full",
+        )
+
+    async def aclose(self) -> None:
+        """End the index of added documents; idempotent."""
+        await self.added.aclose()
+
+
+def _merged(result: Result, added: Result, k: int) -> Result:
+    """Join what the corpus and the added documents gave; ranked hits take turns.
+
+    Scores of two indexes cannot be compared, so each keeps its own order.
+    """
+    match result, added:
+        case SearchResult(), SearchResult():
+            pairs = zip_longest(result.hits, added.hits)
+            hits = [hit for hit in chain.from_iterable(pairs) if hit is not None]
+            note = added.note if result.note and added.hits else result.note
+            return SearchResult(tuple(hits[:k]), note)
+        case GrepResult(), GrepResult():
+            return _merged_lines(result, added, k)
+        case SymbolsResult(), SymbolsResult():
+            note = result.note if not added.symbols else None
+            return SymbolsResult((*result.symbols, *added.symbols), note)
+        case _:
+            return result
+
+
+def _merged_lines(result: GrepResult, added: GrepResult, k: int) -> GrepResult:
+    hits = (*result.hits, *added.hits)[:k]
+    total = result.total + added.total
+    return GrepResult(
+        hits=hits,
+        counts={**result.counts, **added.counts},
+        total=total,
+        truncated=result.truncated or added.truncated or len(hits) < total,
+        error=result.error or added.error,
+        note=result.note if not added.hits else None,
+    )
