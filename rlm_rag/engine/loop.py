@@ -7,7 +7,8 @@ is, by one last root call that was reserved from the start.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlm_rag.engine.answer import StopReason
@@ -16,6 +17,7 @@ from rlm_rag.engine.calls import ModelCalls, PricedModel
 from rlm_rag.engine.history import History, RanBlock, feedback
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.reply import Block, ParsedReply, parse_reply
+from rlm_rag.engine.tasks import Tasks
 from rlm_rag.errors import ModelError, SandboxError
 from rlm_rag.models.base import Completion
 from rlm_rag.sandbox.session import BlockResult, Session
@@ -52,6 +54,7 @@ class Loop:
         history: History,
         session: Session,
         calls: ModelCalls,
+        tasks: Tasks,
         root: PricedModel,
         budget: Budget,
         limits: Limits,
@@ -61,6 +64,7 @@ class Loop:
         self._history = history
         self._session = session
         self._calls = calls
+        self._tasks = tasks
         self._root = root
         self._budget = budget
         self._limits = limits
@@ -70,10 +74,27 @@ class Loop:
         self._candidate = ""
         self._last_output = ""
         self._variables: tuple[tuple[str, str, str], ...] = ()
+        self._inbox: list[str] = []
+        self._began = time.monotonic()
         self.iterations = 0
 
+    def tell(self, text: str) -> None:
+        """Have the root model read `text` in its next turn."""
+        self._inbox.append(text)
+
+    def said(self) -> Sequence[Mapping[str, str]]:
+        """The beginnings of what was said since the first prompt, as role and content."""
+        return [
+            {"role": message.role, "content": message.content[:EXCERPT_CHARS]}
+            for message in self._history.messages[2:]
+        ]
+
+    def elapsed_seconds(self) -> float:
+        """Time since it was made."""
+        return time.monotonic() - self._began
+
     async def run(self) -> Ending:
-        """Run turns until an answer or a limit.
+        """Run turns until an answer or a limit; no task of it runs on after that.
 
         Raises:
             ModelError: the very first root call failed, so that there is nothing to return.
@@ -88,6 +109,8 @@ class Loop:
                 raise
             detail = f"the limit of {self._limits.seconds:g} seconds was reached"
             return await self._end_by("timeout", detail)
+        finally:
+            await self._tasks.close()
 
     def interrupted(self) -> Ending:
         """Return what there is, without another call; for a run that was cancelled."""
@@ -137,6 +160,9 @@ class Loop:
             notes.append(NO_BLOCK)
         failed = not ran or any(block.result.error is not None for block in ran)
         self._errors = self._errors + 1 if failed else 0
+        notes += self._tasks.notes()
+        notes += (f"Your parent says: {text}" for text in self._inbox)
+        self._inbox.clear()
         self._history.told(feedback(ran, notes, self._status(turn + 1)))
         return None
 
@@ -195,6 +221,7 @@ class Loop:
         self._recorder.record(
             events.LimitReached(run=self._run_id, name=stop_reason, detail=detail)
         )
+        await self._tasks.close()
         self._history.told(await self._last_request(detail))
         new = self._history.take_new()
         turn = self.iterations + 1
@@ -219,6 +246,9 @@ class Loop:
         if self._variables:
             names = ", ".join(f"{name} ({kind})" for name, kind, _ in self._variables[:50])
             parts.append(f"Your variables: {names}")
+        results = self._tasks.unfetched_results()
+        if results:
+            parts.append(results)
         parts.append(
             "Reply now with the best answer you can give from what you have seen, as plain text "
             "with its citations, and say what is missing."

@@ -14,7 +14,9 @@ WORKER_FILES = (
     "rlm_rag/sandbox/inside/capture.py",
     "rlm_rag/sandbox/inside/channel.py",
     "rlm_rag/sandbox/inside/context.py",
+    "rlm_rag/sandbox/inside/delegation.py",
     "rlm_rag/sandbox/inside/display.py",
+    "rlm_rag/sandbox/inside/documents.py",
     "rlm_rag/sandbox/inside/execute.py",
     "rlm_rag/sandbox/inside/interrupts.py",
     "rlm_rag/sandbox/inside/memory.py",
@@ -23,6 +25,7 @@ WORKER_FILES = (
     "rlm_rag/sandbox/inside/reply.py",
     "rlm_rag/sandbox/inside/services.py",
     "rlm_rag/sandbox/inside/snapshot.py",
+    "rlm_rag/sandbox/inside/tasks.py",
     "rlm_rag/sandbox/inside/worker.py",
 )
 

@@ -157,6 +157,9 @@ class Session:
             "tools": list(self._setup.tools),
             "info": dict(self._setup.info),
             "await_seconds": self._setup.await_seconds,
+            "numbers": self._setup.numbers,
+            "added": list(self._setup.added.items()),
+            "task": self._setup.task,
         }
 
     async def run(

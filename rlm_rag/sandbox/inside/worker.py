@@ -16,7 +16,8 @@ from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.inside import namespace as names
 from rlm_rag.sandbox.inside.capture import Capture, silence_stdin
 from rlm_rag.sandbox.inside.channel import Channel, private_copy
-from rlm_rag.sandbox.inside.context import open_context
+from rlm_rag.sandbox.inside.context import add_document, open_context
+from rlm_rag.sandbox.inside.documents import Documents
 from rlm_rag.sandbox.inside.execute import (
     Executor,
     block_name,
@@ -27,7 +28,7 @@ from rlm_rag.sandbox.inside.execute import (
 from rlm_rag.sandbox.inside.interrupts import Interrupts, run_interruptible
 from rlm_rag.sandbox.inside.memory import MemoryReserve
 from rlm_rag.sandbox.inside.pickling import Codec
-from rlm_rag.sandbox.inside.reply import Text
+from rlm_rag.sandbox.inside.reply import Reply, Text
 from rlm_rag.sandbox.inside.services import Services
 from rlm_rag.sandbox.inside.snapshot import Snapshots
 
@@ -140,10 +141,16 @@ class Worker:
         space, channel = self._namespace, self._channel
         channel.await_seconds = init["await_seconds"]
         bound: dict[str, Any] = {}
+        if init["task"] is not None:
+            bound["task"] = init["task"]
         packed: PackedCorpus | None = None
+        documents: Documents | None = None
         if init["corpus"] is not None:
             packed = PackedCorpus.open(init["corpus"])
-            bound["context"] = bound["ctx"] = open_context(packed, init["shape"])
+            # A text stays as it was given; what is added to it is found by search alone.
+            added = () if init["shape"] == "text" else init["added"]
+            documents = Documents(packed, init["numbers"], added)
+            bound["context"] = bound["ctx"] = open_context(documents, init["shape"])
         services = Services(
             ask=channel.call,
             note=self._capture.note,
@@ -157,7 +164,14 @@ class Worker:
             live, wrong = services.fetch("capabilities")
             return names.capabilities_text(bound, init["info"] if wrong else live)
 
-        bound["capabilities"] = capabilities
+        def add_context(path: str, content: str) -> Text:
+            """Add a text to `context` and to search, under `added:/`; returns its path."""
+            added = services.text("add_context", path, content)
+            if documents is not None and not isinstance(added, Reply):
+                add_document(bound["context"], documents, str(added), content)
+            return added
+
+        bound.update(capabilities=capabilities, add_context=add_context)
         space.bind(bound)
         names.hint_on_open(packed)
         names.refuse_input()
