@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ Value = str | int | float | bool | None
 Scope = Literal["flag", "environment", "user", "project"]
 
 DEFAULT_ORIGIN = "default"
-SANDBOXES = ("auto", "bwrap", "namespaces", "none")
+SANDBOXES = ("auto", "bwrap", "namespaces", "landlock", "none")
 STRATEGIES = ("auto", "rlm", "retrieve", "map-reduce", "direct")
 # A settings file is a page of text; one that is larger is not a settings file.
 MAX_FILE_BYTES = 1 << 20
@@ -123,6 +124,22 @@ def _whole(value: Value, *, zero: bool = False) -> int:
     return int(_number(value, zero=zero))
 
 
+def _names(value: Value) -> str:
+    names = [name.strip() for name in _text(value).split(",")]
+    if not all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) for name in names):
+        raise ValueError(f"must be names of packages, parted by commas, not {value!r}")
+    return ",".join(names)
+
+
+def _bytes(value: Value) -> int:
+    if not isinstance(value, str):
+        return _whole(value)
+    found = re.fullmatch(r"(\d+)\s*([kmgt]?)i?b?", value.strip().lower())
+    if found is None:
+        raise ValueError(f"must be a number of bytes such as 512M or 4G, not {value!r}")
+    return _whole(int(found[1]) << 10 * " kmgt".index(found[2] or " "))
+
+
 def _count(value: Value) -> int:
     return _whole(value)
 
@@ -136,6 +153,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("sub_model", _text),
     Setting("api_base", _url, project=False),
     Setting("sandbox", _one_of(SANDBOXES), project=False),
+    Setting("sandbox_package", _names, project=False),
+    Setting("sandbox_memory", _bytes, project=False),
     Setting("strategy", _one_of(STRATEGIES)),
     Setting("trace", _switch),
     Setting("max_iterations", _count, limit="iterations"),
@@ -155,7 +174,7 @@ SETTINGS: tuple[Setting, ...] = (
 )
 BY_NAME: Mapping[str, Setting] = MappingProxyType({row.name: row for row in SETTINGS})
 _DEFAULTS: Mapping[str, Value] = MappingProxyType(
-    {"model": None, "sub_model": None, "api_base": None}
+    {"model": None, "sub_model": None, "api_base": None, "sandbox_package": None}
     | {"sandbox": "auto", "strategy": "auto", "trace": True}
 )
 
@@ -166,17 +185,26 @@ class Settings:
 
     `model` None means that nobody named one, `sub_model` None the same as `model`. `limits`
     maps fields of `Limits` to the values that somebody set; `warnings` says what was ignored.
+    `sandbox_package` are names of packages, parted by commas; `sandbox_memory` is in bytes, None
+    the default.
     """
 
     model: str | None = None
     sub_model: str | None = None
     api_base: str | None = None
     sandbox: str = "auto"
+    sandbox_package: str | None = None
+    sandbox_memory: int | None = None
     strategy: str = "auto"
     trace: bool = True
     limits: Mapping[str, float | int | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def sandbox_packages(self) -> tuple[str, ...]:
+        """The names in `sandbox_package`."""
+        return tuple(self.sandbox_package.split(",")) if self.sandbox_package else ()
 
     def origin(self, name: str) -> str:
         """Where a setting's value came from: a flag, a variable, a file's path, or `default`.
@@ -282,6 +310,7 @@ class _Found:
             value = self.values.get(name, _DEFAULTS[name])
             return value if isinstance(value, str) else None
 
+        memory = self.values.get("sandbox_memory")
         limits: dict[str, float | int | None] = {}
         for row in SETTINGS:
             if row.limit and row.name in self.values:
@@ -292,6 +321,8 @@ class _Found:
             sub_model=text("sub_model"),
             api_base=text("api_base"),
             sandbox=text("sandbox") or "auto",
+            sandbox_package=text("sandbox_package"),
+            sandbox_memory=memory if isinstance(memory, int) else None,
             strategy=text("strategy") or "auto",
             trace=bool(self.values.get("trace", _DEFAULTS["trace"])),
             limits=MappingProxyType(limits),

@@ -21,15 +21,23 @@ from pathlib import Path
 from rlm_rag.errors import SandboxUnavailableError, UsageError
 from rlm_rag.sandbox.confine import probe
 from rlm_rag.sandbox.confine.bubblewrap import Bubblewrap
+from rlm_rag.sandbox.confine.landlock import Landlock
 from rlm_rag.sandbox.confine.namespaces import Namespaces
 from rlm_rag.sandbox.confine.unconfined import Unconfined
-from rlm_rag.sandbox.confine.view import CORPUS_INSIDE, Launch, Layer, WorkerLimits, report_file
+from rlm_rag.sandbox.confine.view import (
+    CORPUS_INSIDE,
+    SOURCES_INSIDE,
+    Launch,
+    Layer,
+    WorkerLimits,
+    report_file,
+)
 from rlm_rag.scratch import ScratchFolder
 
 __all__ = ["LAYER_NAMES", "Layer", "choose_layer", "self_test"]
 
 # Strongest first.
-_CONFINING: tuple[Layer, ...] = (Bubblewrap(), Namespaces())
+_CONFINING: tuple[Layer, ...] = (Bubblewrap(), Namespaces(), Landlock())
 LAYER_NAMES = ("auto", *(layer.name for layer in _CONFINING), "none")
 
 _PROBE_SECONDS = 15
@@ -153,10 +161,14 @@ def _canary_folder(stack: contextlib.ExitStack) -> Path:
 def _probe(layer: Layer, canaries: _Canaries) -> tuple[list[str], str]:
     """Run the probe under `layer`; return the lines it printed, and what its launcher said."""
     source = Path(probe.__file__).read_text("utf-8")
-    seen = str(canaries.packed) if isinstance(layer, Unconfined) else CORPUS_INSIDE
+
+    def program(sources: str, python: str) -> list[str]:
+        corpus = CORPUS_INSIDE if sources == SOURCES_INSIDE else str(canaries.packed)
+        return [python, *_FLAGS, "-c", source, *canaries.arguments(corpus)]
+
     with report_file() as info:
         launch = layer.launch(
-            lambda _, python: [python, *_FLAGS, "-c", source, *canaries.arguments(seen)],
+            program,
             packed_path=str(canaries.packed),
             limits=WorkerLimits(),
             info_fd=info.fileno(),

@@ -12,9 +12,10 @@ import sys
 import time
 from pathlib import Path
 
-from rlm_rag.errors import SandboxError, SandboxUnavailableError
+from rlm_rag.errors import ProtocolError, SandboxError, SandboxUnavailableError
 from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.boot import boot_command
+from rlm_rag.sandbox.confine.verify import unsealed
 from rlm_rag.sandbox.confine.view import Launch, Layer, Program, WorkerLimits, report_file
 from rlm_rag.sandbox.pipes import Inbox, Outbox, Tail
 
@@ -24,6 +25,9 @@ _RESERVED_BYTES = 64 << 20
 _INFO_SECONDS = 5.0
 _INFO_POLL_SECONDS = 0.001
 _INFO_BYTES = 4096
+# Thread libraries reserve 64 MiB or more for each thread, and touch little of it.
+_MAPPED_BYTES = 64 << 30
+_STACK_BYTES = 8 << 20
 
 
 class ProcessTransport:
@@ -35,6 +39,9 @@ class ProcessTransport:
         self.libraries = launch.libraries
         self._folder = launch.folder
         self._process = spawned.process
+        self._launch = launch
+        self._worker = spawned.worker
+        self._verified = False
         self._worker_handle = spawned.worker_handle
         self._outbox = Outbox(spawned.stdin)
         self._inbox = Inbox(spawned.stdout)
@@ -77,9 +84,24 @@ class ProcessTransport:
         """Return the next frame without its newline; `b""` once the worker closed its end.
 
         Raises:
-            ProtocolError: a frame of `frames.MAX_FRAME_BYTES` or more.
+            ProtocolError: a frame of `frames.MAX_FRAME_BYTES` or more, or a first one of a
+                worker that is not sealed as its layer would have it.
         """
-        return await self._inbox.receive()
+        frame = await self._inbox.receive()
+        if frame and not self._verified:
+            self._verify()
+        return frame
+
+    def _verify(self) -> None:
+        if self._launch.kept is not None:
+            spaces = 1 if self._launch.reports_pid else 0
+            try:
+                missing = unsealed(self._worker, kept=self._launch.kept, others=spaces)
+            except (FileNotFoundError, ProcessLookupError):
+                missing = []  # It ended meanwhile, and what it had said may be read.
+            if missing:
+                raise ProtocolError(f"the worker is not sealed: {', '.join(missing)}")
+        self._verified = True
 
     async def interrupt(self) -> None:
         """Ask the running block to stop.
@@ -133,11 +155,12 @@ class ProcessTransport:
 class _Spawned:
     """A started process and this side's ends of its pipes."""
 
-    __slots__ = ("process", "stderr", "stdin", "stdout", "worker_handle")
+    __slots__ = ("process", "stderr", "stdin", "stdout", "worker", "worker_handle")
 
     def __init__(self, process: subprocess.Popen[bytes], ends: list[int]) -> None:
         self.process = process
         self.stdin, self.stdout, self.stderr = ends
+        self.worker = process.pid
         self.worker_handle: int | None = None
 
 
@@ -162,11 +185,11 @@ async def open_worker(
         launch = layer.launch(program, packed_path=packed, limits=limits, info_fd=info.fileno())
         spawned = _spawn(launch, info.fileno())
         try:
-            worker = spawned.process.pid
+            _offer_to_oom_killer(spawned.process.pid)
             if launch.reports_pid:
-                worker = await _reported_pid(info.fileno(), spawned.process)
-                spawned.worker_handle = os.pidfd_open(worker)
-            _limit(worker, limits)
+                spawned.worker = await _reported_pid(info.fileno(), spawned.process)
+                spawned.worker_handle = os.pidfd_open(spawned.worker)
+            _limit(spawned.worker, limits, packed_path)
             return ProcessTransport(layer.name, launch, spawned)
         except BaseException as error:
             transport = ProcessTransport(layer.name, launch, spawned)
@@ -217,7 +240,16 @@ async def _reported_pid(descriptor: int, process: subprocess.Popen[bytes]) -> in
     raise ChildProcessError(f"its launcher did not begin within {_INFO_SECONDS:g} s")
 
 
-def _limit(pid: int, limits: WorkerLimits) -> None:
+def _offer_to_oom_killer(pid: int) -> None:
+    """Where memory runs out, the kernel takes the worker before anything of the user's.
+
+    At once, since what is started later inherits it, and a sealed process cannot be told.
+    """
+    if sys.platform == "linux":
+        Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
+
+
+def _limit(pid: int, limits: WorkerLimits, packed_path: Path | None) -> None:
     """Bound what the worker may use, from outside, before it has any code of the model's.
 
     Only Linux can limit another process; elsewhere no layer exists but `none`.
@@ -226,8 +258,14 @@ def _limit(pid: int, limits: WorkerLimits) -> None:
         return
     import resource
 
+    corpus_bytes = 0 if packed_path is None else packed_path.stat().st_size
     for what, most in (
         (resource.RLIMIT_DATA, limits.memory_bytes + _RESERVED_BYTES),
+        # Maps of nothing cost page tables alone, a 512th of their size, which nothing else bounds.
+        (resource.RLIMIT_AS, limits.memory_bytes + _MAPPED_BYTES + corpus_bytes),
+        (resource.RLIMIT_STACK, _STACK_BYTES),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_NPROC, _process_limit(limits)),
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_FSIZE, limits.scratch_bytes),
@@ -238,8 +276,6 @@ def _limit(pid: int, limits: WorkerLimits) -> None:
         resource.prlimit(pid, what, (bound, bound))
     _, most = resource.prlimit(pid, resource.RLIMIT_DATA)
     resource.prlimit(pid, resource.RLIMIT_DATA, (min(limits.memory_bytes, most), most))
-    # Where memory runs out, the kernel takes the worker before anything of the user's.
-    Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
 
 
 def _process_limit(limits: WorkerLimits) -> int:

@@ -11,16 +11,18 @@ from pathlib import Path
 import pytest
 
 from rlm_rag.sandbox.confine.bubblewrap import Bubblewrap
+from rlm_rag.sandbox.confine.landlock import Landlock
 from rlm_rag.sandbox.confine.namespaces import Namespaces
 from rlm_rag.sandbox.confine.unconfined import Unconfined
 from rlm_rag.sandbox.confine.view import Layer, Program, WorkerLimits
 from rlm_rag.sandbox.process import open_worker
 
 _needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bwrap is not installed")
-CONFINING = [
+IN_NAMESPACES = [
     pytest.param(Bubblewrap(), id="bwrap", marks=_needs_bwrap),
     pytest.param(Namespaces(), id="namespaces"),
 ]
+CONFINING = [*IN_NAMESPACES, pytest.param(Landlock(), id="landlock")]
 ALL_LAYERS = [*CONFINING, pytest.param(Unconfined(), id="none")]
 
 

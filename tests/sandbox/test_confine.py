@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
+import dill
 import pytest
 
 import rlm_rag
-from rlm_rag.errors import UsageError
+from rlm_rag.errors import SandboxUnavailableError, UsageError
 from rlm_rag.sandbox import layers
 from rlm_rag.sandbox.confine import probe
-from rlm_rag.sandbox.confine.namespaces import Namespaces
+from rlm_rag.sandbox.confine.landlock import Landlock
+from rlm_rag.sandbox.confine.seccomp import OWN_PID, filter_program
+from rlm_rag.sandbox.confine.syscalls import MACHINES
 from rlm_rag.sandbox.confine.unconfined import Unconfined
 from rlm_rag.sandbox.confine.view import Layer, WorkerLimits, interpreter
-from tests.sandbox.support import ALL_LAYERS, CONFINING, lines_of
+from tests.sandbox.support import ALL_LAYERS, CONFINING, IN_NAMESPACES, lines_of
 
 ROOT = str(Path(rlm_rag.__file__).parents[1])
+DILL = str(Path(dill.__file__).parents[1])
 SYSTEM_PYTHON = "/usr/bin/python3.11"
 
 # A host of its own, in whatever interpreter and user the test gives it.
@@ -37,10 +44,10 @@ except SandboxUnavailableError as error:
 """
 
 
-def run_host(*command: str, **environment: str) -> str:
+def run_host(*command: str, first: str = "", **environment: str) -> str:
     done = subprocess.run(
-        [*command, "-B", "-c", HOST],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": ROOT, **environment},
+        [*command, "-B", "-c", first + HOST],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}:{DILL}", **environment},
         cwd="/",
         capture_output=True,
         text=True,
@@ -64,7 +71,7 @@ def test_every_attempt_of_the_self_test_works_where_nothing_confines() -> None:
 
 
 def test_none_is_never_chosen_unless_it_is_named() -> None:
-    assert layers.choose_layer().name in ("bwrap", "namespaces")
+    assert layers.choose_layer().name in ("bwrap", "namespaces", "landlock")
     assert layers.choose_layer("none").name == "none"
 
 
@@ -79,27 +86,48 @@ def test_an_unknown_layer_is_a_usage_error_that_names_the_known_ones() -> None:
     assert "namespaces" in caught.value.hint
 
 
+NO_NAMESPACES = ("unshare", "-Ur", "sh", "-c")
+CLOSE_THEM = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"'
+
+# The kernel nests no more than 16 restrictions in each other.
+EXHAUST_LANDLOCK = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+for _ in range(16):
+    rules = libc.syscall(444, ctypes.byref(ctypes.c_uint64(1 << 11)), ctypes.c_size_t(8), 0)
+    assert rules >= 0 and libc.syscall(446, rules, 0) == 0
+"""
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
+def test_where_namespaces_are_closed_landlock_and_the_filter_hold_alone() -> None:
+    printed = run_host(*NO_NAMESPACES, CLOSE_THEM, "sh", interpreter())
+    assert "namespaces ['launch: [Errno 28] unshare" in printed
+    assert printed.endswith("landlock []\nchosen landlock\n")
+
+
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
 def test_where_no_layer_works_it_fails_closed_and_says_why() -> None:
-    closed = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"'
-    printed = run_host("unshare", "-Ur", "sh", "-c", closed, "sh", interpreter())
+    printed = run_host(*NO_NAMESPACES, CLOSE_THEM, "sh", interpreter(), first=EXHAUST_LANDLOCK)
     assert "chosen" not in printed
     assert "no sandbox works on this machine (bwrap: " in printed
     assert "; namespaces: launch: [Errno 28] unshare" in printed
+    assert "; landlock: OSError: [Errno 7]" in printed
     assert "--sandbox none" in printed
 
 
 @pytest.mark.skipif(not Path(SYSTEM_PYTHON).exists(), reason="no system interpreter")
-def test_both_layers_hold_in_the_system_interpreter_for_root_and_for_an_ordinary_user() -> None:
+def test_the_layers_hold_in_the_system_interpreter_for_root_and_for_an_ordinary_user() -> None:
     lines = run_host(SYSTEM_PYTHON).splitlines()
-    assert lines[1] == "namespaces []"
+    assert lines[1:3] == ["namespaces []", "landlock []"]
     assert lines[-1].startswith("chosen ")
     if os.geteuid() == 0 and shutil.which("setpriv"):
         ordinary = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
         assert run_host(*ordinary, SYSTEM_PYTHON, HOME="/nonexistent").splitlines() == lines
 
 
-@pytest.mark.parametrize("layer", CONFINING)
+@pytest.mark.parametrize("layer", IN_NAMESPACES)
 def test_a_worker_sees_the_interpreter_the_corpus_and_its_scratch_folder_alone(
     layer: Layer, tmp_path: Path
 ) -> None:
@@ -118,7 +146,17 @@ found = [p for top in sys.path for p in (top + "/site-packages", top + "/dist-pa
 print(found, os.path.isdir("/usr/lib/python3/dist-packages"))
 """
     lines = lines_of(layer, code, packed=packed)
-    beside = {"scratch", "dev", "etc", "tmp", "lib", "lib64", "worker", "corpus.packed"}
+    beside = {
+        "scratch",
+        "dev",
+        "etc",
+        "tmp",
+        "lib",
+        "lib64",
+        "worker",
+        "corpus.packed",
+        "libraries",
+    }
     prefix = Path(interpreter()).parts[1]
     assert set(eval(lines[0])) <= {*beside, "usr", prefix, "nix"}
     assert lines[1] == "['null', 'random', 'urandom', 'zero'] ['ld.so.cache'] ['rlm_rag']"
@@ -156,24 +194,35 @@ print([n for n in range(4096) if is_open(n)])
 
 
 @pytest.mark.parametrize("layer", CONFINING)
-def test_no_capability_and_no_new_namespace_is_left_to_a_worker(layer: Layer) -> None:
+def test_no_capability_no_privilege_and_no_new_namespace_is_left_to_a_worker(layer: Layer) -> None:
     code = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
-header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-held = (ctypes.c_uint32 * 6)()
-libc.capget(ctypes.byref(header), ctypes.byref(held))
-print(list(held), [libc.prctl(23, n, 0, 0, 0) for n in range(41)].count(1))
-print(libc.prctl(39, 0, 0, 0, 0), libc.unshare(0x10000000), libc.unshare(0x00020000))
-print(os.getpid(), os.getuid(), os.getsid(0), os.getgroups())
+print([libc.prctl(23, n, 0, 0, 0) for n in range(41)].count(1))
+print(libc.prctl(39, 0, 0, 0, 0), libc.prctl(3, 0, 0, 0, 0), libc.prctl(21, 0, 0, 0, 0))
+print(libc.unshare(0x10000000), libc.unshare(0x00020000), libc.setuid(0), libc.setgid(0))
+print(os.getuid() == 0 or os.getgid() == 0 or 0 in os.getgroups())
 """
-    lines = lines_of(layer, code)
-    assert lines[0] == "[0, 0, 0, 0, 0, 0] 0"
-    assert lines[1] == "1 -1 -1"
-    assert lines[2].startswith("1 1000 1 ")
+    if os.geteuid() != 0 and isinstance(layer, Landlock):
+        code = code.replace("range(41)", "()")  # Dropping them is itself a privilege.
+    assert lines_of(layer, code) == ["0", "1 0 2", "-1 -1 -1 -1", "False"]
+
+
+@pytest.mark.parametrize("layer", IN_NAMESPACES)
+def test_a_worker_is_the_first_process_of_its_namespace(layer: Layer) -> None:
+    assert lines_of(layer, "import os\nprint(os.getpid(), os.getsid(0))") == ["1 1"]
 
 
 @pytest.mark.parametrize("layer", CONFINING)
+def test_each_worker_of_a_host_that_is_root_is_a_user_of_its_own(layer: Layer) -> None:
+    users = [lines_of(layer, "import os\nprint(os.getuid())")[0] for _ in range(2)]
+    if os.geteuid() == 0:
+        assert len({*users, "0"}) == 3
+    else:
+        assert users == ["1000", "1000"] or users == [str(os.geteuid())] * 2
+
+
+@pytest.mark.parametrize("layer", IN_NAMESPACES)
 def test_the_scratch_folder_is_bounded_in_bytes(layer: Layer) -> None:
     code = """
 try:
@@ -188,7 +237,8 @@ except OSError as error:
     assert lines_of(layer, code, limits=limits)[0] in ("27", "28")
 
 
-def test_the_scratch_folder_is_bounded_in_files() -> None:
+@pytest.mark.parametrize("layer", IN_NAMESPACES)
+def test_the_scratch_folder_is_bounded_in_files(layer: Layer) -> None:
     code = """
 count = 0
 try:
@@ -199,7 +249,76 @@ except OSError as error:
     print(error.errno, count < 100)
 """
     limits = WorkerLimits(scratch_inodes=100)
-    assert lines_of(Namespaces(), code, limits=limits) == ["28 True"]
+    assert lines_of(layer, code, limits=limits) == ["28 True"]
+
+
+def test_where_no_scratch_folder_can_be_bounded_there_is_none() -> None:
+    code = """
+import os, tempfile
+print(os.path.exists(os.environ["TMPDIR"]))
+for attempt in (lambda: open("here", "w"), lambda: tempfile.TemporaryFile()):
+    try:
+        attempt()
+        print("OPEN")
+    except OSError as error:
+        print(type(error).__name__)
+"""
+    assert lines_of(Landlock(), code) == ["False", "PermissionError", "FileNotFoundError"]
+
+
+def test_installed_packages_beside_the_standard_library_cannot_be_read() -> None:
+    code = """
+import os
+folder = os.path.dirname(os.__file__) + "/site-packages"
+for name in os.listdir(folder):
+    path = f"{folder}/{name}/__init__.py"
+    if os.path.exists(path):
+        try:
+            open(path)
+            print("OPEN", path)
+        except PermissionError:
+            pass
+import json, sqlite3, xml.dom.minidom, concurrent.futures, encodings.cp1252
+print("done")
+"""
+    assert lines_of(Landlock(), code) == ["done"]
+
+
+def test_the_filter_knows_each_machine_and_fits_the_kernels_bound() -> None:
+    for machine in MACHINES:
+        for writing in (True, False):
+            program = filter_program(writing=writing, machine=machine)
+            steps = list(struct.iter_unpack("=HBBI", program))
+            assert len(steps) <= 4096
+            assert steps[3][0] == 0x20  # The architecture is checked before the number is read.
+            assert program.count(OWN_PID.to_bytes(4, "little")) == 3
+            assert steps[-1] == (0x06, 0, 0, 0x00050000 | errno.EPERM)
+    known = MACHINES["x86_64"]
+    tables = (known.harmless, known.writing, known.checked)
+    assert len({number for table in tables for number in table.values()}) == sum(map(len, tables))
+    with pytest.raises(SandboxUnavailableError, match="are not known"):
+        filter_program(writing=True, machine="vax")
+
+
+HEADERS = {
+    "x86_64": ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", r"#define __NR_(\w+)\s+(\d+)"),
+    "aarch64": ("/usr/include/asm-generic/unistd.h", r"#define __NR(?:3264)?_(\w+)\s+(\d+)"),
+}
+
+
+@pytest.mark.parametrize("machine", HEADERS)
+def test_the_numbers_of_calls_are_those_of_the_systems_headers(machine: str) -> None:
+    path, pattern = HEADERS[machine]
+    if not Path(path).exists():
+        pytest.skip(f"{path} is not installed")
+    theirs = {name: int(n) for name, n in re.findall(pattern, Path(path).read_text())}
+    known = MACHINES[machine]
+    ours = {**known.harmless, **known.writing, **known.checked}
+    ours["fstatat"] = ours.pop("newfstatat")
+    theirs.setdefault("fstatat", theirs.get("newfstatat", -1))
+    compared = {name: number for name, number in ours.items() if name in theirs}
+    assert len(compared) > 100
+    assert compared == {name: theirs[name] for name in compared}
 
 
 @pytest.mark.parametrize("layer", CONFINING)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 from rlm_rag.errors import SandboxUnavailableError
+from rlm_rag.sandbox.confine.identity import ADMINISTER, CHOWN, worker_identity
+from rlm_rag.sandbox.confine.sealed import sealed
 from rlm_rag.sandbox.confine.view import (
     CORPUS_INSIDE,
     DEVICES,
@@ -19,29 +22,34 @@ from rlm_rag.sandbox.confine.view import (
     worker_view,
 )
 
-# Without --unshare-user the namespaces of a host that is root would stay owned by the host's.
 # The worker is its namespace's first process, so that it dies with all that it started.
 _OPTIONS = (
-    "--unshare-user",
     "--unshare-pid",
     "--unshare-net",
     "--unshare-ipc",
     "--unshare-uts",
     "--unshare-cgroup-try",
-    "--disable-userns",
     "--as-pid-1",
     "--die-with-parent",
     "--new-session",
     "--clearenv",
     *("--cap-drop", "ALL"),
-    *("--uid", "1000"),
-    *("--gid", "1000"),
+    # For the worker's last step before its program: to bound the scratch folder's files, to drop.
+    *("--cap-add", "CAP_SYS_ADMIN"),
+    *("--cap-add", "CAP_SETPCAP"),
     *("--hostname", "sandbox"),
+)
+_NEW_USER_SPACE = ("--unshare-user", "--uid", "1000", "--gid", "1000")
+_BECOME_ANOTHER = (
+    *("--cap-add", "CAP_SETUID"),
+    *("--cap-add", "CAP_SETGID"),
+    *("--cap-add", "CAP_CHOWN"),
+    *("--cap-add", "CAP_DAC_READ_SEARCH"),
 )
 
 
 class Bubblewrap:
-    """The layer `bwrap`; it cannot bound the number of files in the scratch folder."""
+    """The layer `bwrap`."""
 
     name = "bwrap"
 
@@ -57,16 +65,34 @@ class Bubblewrap:
         if path is None:
             raise SandboxUnavailableError("bwrap is not installed")
         view = worker_view(packed_path, limits.packages)
-        argv = [path, *_OPTIONS, "--info-fd", str(info_fd)]
+        identity = worker_identity(
+            (mount.source for mount in view.mounts), needs=CHOWN | ADMINISTER
+        )
+        user = _BECOME_ANOTHER if identity.user else _NEW_USER_SPACE
+        argv = [path, *_OPTIONS, *user, "--info-fd", str(info_fd)]
         for name, value in inside_environment().items():
             argv += ["--setenv", name, value]
         argv += _file_system(view, limits)
-        argv += ["--chdir", SCRATCH_INSIDE, "--", *program(SOURCES_INSIDE, view.python)]
+        command = sealed(
+            program(SOURCES_INSIDE, view.python),
+            readable=("/",),
+            writable=(SCRATCH_INSIDE, "/dev/null"),
+            landlock=1,
+            identity=identity,
+            parent_is_root=True,
+            scratch=SCRATCH_INSIDE,
+            bounds=f"mode=700,size={limits.scratch_bytes},nr_inodes={limits.scratch_inodes}",
+        )
+        argv += ["--chdir", SCRATCH_INSIDE, "--", *command]
         corpus = None if packed_path is None else CORPUS_INSIDE
-        return Launch(tuple(argv), inside_environment(), corpus)
+        return Launch(tuple(argv), inside_environment(), corpus, kept=identity.kept)
 
 
 def _file_system(view: View, limits: WorkerLimits) -> Iterator[str]:
+    # What bwrap makes on its own way is open to its owner alone.
+    places = [*(mount.target for mount in view.mounts), *DEVICES]
+    for folder in sorted({str(above) for place in places for above in Path(place).parents}):
+        yield from ("--dir", folder)
     for mount in view.mounts:
         yield from ("--ro-bind", mount.source, mount.target)
     for folder in view.hidden:

@@ -1,10 +1,13 @@
 """Builds a worker's namespaces and becomes the worker: a script, run by a bare interpreter.
 
-    launch.py parent PID [info FD] [bind SOURCE TARGET | hide FOLDER | link PATH TARGET |
-              device PATH]... (scratch FOLDER BYTES INODES | plain FOLDER) run COMMAND...
+    launch parent PID info FD spaces new|own [bind SOURCE TARGET | hide FOLDER |
+           link PATH TARGET | device PATH]... scratch FOLDER BYTES INODES run COMMAND...
+    launch parent PID plain FOLDER run COMMAND...
 
-It imports as little as it can, since each worker's start waits for it. Nothing in its arguments
-is secret. Any step that fails ends it: there is no weaker confinement to fall back to.
+`spaces own` is for a privileged host: its user namespace is kept, and with it the privileges
+that the command then needs to become another user. It imports as little as it can, since each
+worker's start waits for it. Nothing in its arguments is secret. Any step that fails
+ends it: there is no weaker confinement to fall back to.
 """
 
 from __future__ import annotations
@@ -75,7 +78,11 @@ def _die_with_parent() -> None:
     _prctl(_DEATH_SIGNAL, _KILL, "parent-death signal")
 
 
-def _enter_namespaces() -> None:
+def _enter_namespaces(*, new_user_space: bool) -> None:
+    if not new_user_space:
+        _checked(_libc.unshare(_SPACES & ~_NEW_USER), "unshare")
+        _libc.unshare(_NEW_CGROUP)
+        return
     user, group = os.geteuid(), os.getegid()
     try:
         os.setgroups([])
@@ -150,13 +157,25 @@ _STEPS: dict[str, Callable[..., None]] = {
     "device": _device,
     "scratch": _scratch,
 }
-_OPERANDS = {"parent": 1, "info": 1, "bind": 2, "hide": 1, "link": 2, "device": 1, "scratch": 3}
+_OPERANDS = {
+    "parent": 1,
+    "info": 1,
+    "spaces": 1,
+    "bind": 2,
+    "hide": 1,
+    "link": 2,
+    "device": 1,
+    "scratch": 3,
+}
 
 
-def _drop_privileges(keyctl: int) -> None:
+def _leave_session(keyctl: int) -> None:
     _libc.sethostname(b"sandbox", ctypes.c_size_t(7))
     # Keys of the host's session must not come along; kernels without keyrings have none.
     _libc.syscall(keyctl, _JOIN_SESSION_KEYRING, None)
+
+
+def _drop_privileges() -> None:
     for capability in range(64):
         if _libc.prctl(_BOUNDING_DROP, ctypes.c_ulong(capability), 0, 0, 0) < 0:
             break
@@ -174,12 +193,14 @@ def _become(command: list[str], folder: str) -> None:
     os.execv(command[0], command)
 
 
-def _launch_confined(steps: list[list[str]], info: int, command: list[str]) -> int:
+def _launch_confined(
+    steps: list[list[str]], info: int, command: list[str], *, new_user_space: bool
+) -> int:
     machine = os.uname().machine
     if machine not in _SYSCALLS:
         raise OSError(f"the system calls of {machine} are not known")
     pivot_root, keyctl = _SYSCALLS[machine]
-    _enter_namespaces()
+    _enter_namespaces(new_user_space=new_user_space)
     # Entering a user namespace may clear it, so it is asked for again.
     _die_with_parent()
     ready, go = os.pipe()
@@ -192,7 +213,9 @@ def _launch_confined(steps: list[list[str]], info: int, command: list[str]) -> i
             os._exit(1)
         os.setsid()
         _build_root(steps, pivot_root)
-        _drop_privileges(keyctl)
+        _leave_session(keyctl)
+        if new_user_space:
+            _drop_privileges()
         _become(command, steps[-1][1])
     os.write(info, b'{"child-pid": %d}' % child)
     os.write(go, b"g")
@@ -220,7 +243,12 @@ def main(arguments: list[str]) -> int:
         return 1
     if arguments[at] == "plain":
         _become(arguments[at + 3 :], arguments[at + 1])
-    return _launch_confined(steps, int(options["info"]), arguments[at + 1 :])
+    return _launch_confined(
+        steps,
+        int(options["info"]),
+        arguments[at + 1 :],
+        new_user_space=options["spaces"] == "new",
+    )
 
 
 if __name__ == "__main__":

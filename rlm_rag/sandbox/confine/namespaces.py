@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 
 from rlm_rag.errors import SandboxUnavailableError
+from rlm_rag.sandbox.confine.identity import ADMINISTER, CHOWN, worker_identity
+from rlm_rag.sandbox.confine.launch_line import launch_line
+from rlm_rag.sandbox.confine.sealed import sealed
 from rlm_rag.sandbox.confine.view import (
     CORPUS_INSIDE,
     DEVICES,
@@ -18,8 +19,6 @@ from rlm_rag.sandbox.confine.view import (
     inside_environment,
     worker_view,
 )
-
-_LAUNCHER = str(Path(__file__).with_name("launch.py"))
 
 
 class Namespaces:
@@ -38,18 +37,29 @@ class Namespaces:
         if sys.platform != "linux":
             raise SandboxUnavailableError("namespaces exist on Linux alone")
         view = worker_view(packed_path, limits.packages)
-        argv = [view.python, "-I", "-S", "-B", _LAUNCHER]
-        argv += ["parent", str(os.getpid()), "info", str(info_fd)]
+        identity = worker_identity(
+            (mount.source for mount in view.mounts), needs=CHOWN | ADMINISTER
+        )
+        steps = ["info", str(info_fd), "spaces", "own" if identity.user else "new"]
         for mount in view.mounts:
-            argv += ["bind", mount.source, mount.target]
+            steps += ["bind", mount.source, mount.target]
         for folder in view.hidden:
-            argv += ["hide", folder]
+            steps += ["hide", folder]
         for path, target in view.links:
-            argv += ["link", path, target]
+            steps += ["link", path, target]
         for device in DEVICES:
-            argv += ["device", device]
+            steps += ["device", device]
         size, inodes = str(limits.scratch_bytes), str(limits.scratch_inodes)
-        argv += ["scratch", SCRATCH_INSIDE, size, inodes]
-        argv += ["run", *program(SOURCES_INSIDE, view.python)]
+        steps += ["scratch", SCRATCH_INSIDE, size, inodes]
+        command = sealed(
+            program(SOURCES_INSIDE, view.python),
+            readable=("/",),
+            writable=(SCRATCH_INSIDE, "/dev/null"),
+            landlock=1,
+            identity=identity,
+            scratch=SCRATCH_INSIDE,
+        )
+        steps += ["run", *command]
         corpus = None if packed_path is None else CORPUS_INSIDE
-        return Launch(tuple(argv), inside_environment(), corpus)
+        argv = launch_line(view.python, steps)
+        return Launch(tuple(argv), inside_environment(), corpus, kept=identity.kept)

@@ -37,9 +37,21 @@ def _create(path: str) -> None:
     os.unlink(path)
 
 
+def _write_to_device() -> None:
+    # Its mode lets everybody write, so that Landlock alone is in the way.
+    os.close(os.open("/dev/random", os.O_WRONLY))
+
+
+def _start_process() -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
 def _see_host(pid: int) -> None:
-    # The host may itself be the first process of its container.
-    if pid != 1:
+    # The host, and the worker, may each be the first process of its own namespace.
+    if pid != 1 or os.getpid() != 1:
         os.kill(pid, 0)
     if os.getpid() == 1:
         raise ProcessLookupError
@@ -56,9 +68,14 @@ def attempts(arguments: list[str]) -> dict[str, Callable[[], object]]:
         "write to the root": lambda: _create("/written"),
         "write beside the standard library": lambda: _create(os.__file__ + ".written"),
         "write to the corpus": lambda: open(corpus, "a").close(),
+        "write to a device": _write_to_device,
+        "start a process": _start_process,
         "connect to a TCP listener": lambda: _connect(_socket.AF_INET, ("127.0.0.1", int(port))),
         "connect to a socket by path": lambda: _connect_to_path(path),
         "connect to an abstract socket": lambda: _connect(_socket.AF_UNIX, "\0" + abstract),
+        "ask the kernel about its networks": lambda: _socket.socket(
+            _socket.AF_NETLINK, _socket.SOCK_RAW
+        ).close(),
         "see the host's processes": lambda: _see_host(int(pid)),
         "use a privilege": lambda: os.chroot("/"),
     }
@@ -80,7 +97,9 @@ def main(arguments: list[str]) -> None:
             outcome = "blocked"
         print(name, outcome, sep=": ")
     _read_corpus(arguments[-1])
-    _create(os.environ["TMPDIR"] + "/written")
+    # A layer that cannot bound a scratch folder has none.
+    if os.path.isdir(os.environ["TMPDIR"]):
+        _create(os.environ["TMPDIR"] + "/written")
     print("the corpus and the scratch folder: work")
 
 

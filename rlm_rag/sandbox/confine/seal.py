@@ -114,11 +114,11 @@ def _drop_bounding_set() -> None:
             break
 
 
-def _become(user: int) -> None:
+def _become(user: int, saved: int) -> None:
     _call("prctl", _KEEP_CAPABILITIES, 1, 0, 0, 0)
     os.setgroups([])
     os.setresgid(user, user, user)
-    os.setresuid(user, user, user)
+    os.setresuid(user, user, saved)
 
 
 def _keep_capabilities(kept: int) -> None:
@@ -148,6 +148,7 @@ def seal(
     scratch: str,
     bounds: str,
     user: int,
+    saved: int,
     kept: int,
 ) -> None:
     """Give up all that the worker's program shall not have.
@@ -155,8 +156,8 @@ def seal(
     `calls` is a seccomp program in which `own_pid` stands for this process' id; `readable`,
     `listed` (names alone) and `writable` are paths, each with all beneath it; `landlock` is the
     lowest version that will do. `scratch` is a folder ("" for none), `bounds` its mount options
-    ("" where it has them already); `user` is who to become (0 to stay); `kept` is a mask of
-    capabilities.
+    ("" where it has them already); `user` is who to become (0 to stay), `saved` the saved user id
+    then; `kept` is a mask of capabilities.
 
     Raises:
         OSError: a step failed.
@@ -167,7 +168,7 @@ def seal(
         os.chown(scratch, user, user)
     _drop_bounding_set()
     if user:
-        _become(user)
+        _become(user, saved)
     _keep_capabilities(kept)
     # Becoming another user clears it.
     _call("prctl", _SET_DEATH_SIGNAL, _KILL, 0, 0, 0)

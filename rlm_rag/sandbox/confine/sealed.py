@@ -32,6 +32,7 @@ def sealed(
     identity: Identity,
     scratch: str = "",
     bounds: str = "",
+    parent_is_root: bool = False,
 ) -> list[str]:
     """Return `command`, an interpreter with `-c CODE`, changed to close itself before CODE.
 
@@ -39,7 +40,9 @@ def sealed(
     `landlock`) leaves, as paths seen inside; without a writable folder, calls that create or
     change files are refused too.
     `scratch` is a mount of the worker's own, to be bounded by the options `bounds` ("" where it
-    is already), for which it needs CAP_SYS_ADMIN at its start.
+    is already), for which it needs CAP_SYS_ADMIN at its start. `parent_is_root` says that its
+    parent is root without privileges, whose death the kernel only signals to root's processes:
+    its saved user id then stays root's, which the filter keeps it from using.
 
     Raises:
         SandboxUnavailableError: this machine's system calls are not known.
@@ -54,6 +57,7 @@ def sealed(
         "scratch": scratch,
         "bounds": bounds,
         "user": identity.user,
+        "saved": 0 if parent_is_root else identity.user,
         "kept": identity.kept,
     }
     at = command.index("-c") + 1

@@ -25,6 +25,8 @@ SOURCES_INSIDE = "/worker"
 CORPUS_INSIDE = "/corpus.packed"
 LIBRARIES_INSIDE = "/libraries"
 SCRATCH_INSIDE = "/scratch"
+# What an interpreter and the worker take before a block does anything, with as much to spare.
+LEAST_MEMORY_BYTES = 64 << 20
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 Program = Callable[[str, str], list[str]]
@@ -76,7 +78,8 @@ class Launch:
     `corpus` is the packed file's path as the worker sees it; `folder` is a scratch folder on
     the host, to be closed after the worker's end; `reports_pid` says that the launcher writes
     `{"child-pid": n}` to the descriptor it was given, the worker being another process;
-    `libraries` is the folder of packages as the worker sees it.
+    `libraries` is the folder of packages as the worker sees it; `kept` is the mask of
+    capabilities that a sealed worker keeps, None where it is not sealed.
     """
 
     argv: tuple[str, ...]
@@ -85,6 +88,7 @@ class Launch:
     folder: ScratchFolder | None = None
     reports_pid: bool = True
     libraries: str = LIBRARIES_INSIDE
+    kept: int | None = None
 
 
 class Layer(Protocol):
