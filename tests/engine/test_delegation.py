@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -32,6 +33,14 @@ def corpus() -> Iterator[SearchableCorpus]:
     entries = [{"path": path, "content": text} for path, text in documents.items()]
     with rlm_rag.load(entries) as loaded:
         yield loaded
+
+
+def range_of(prompt: str) -> tuple[int, int, int]:
+    """First and last line in a prompt, and how many the file has."""
+    found = RANGE.search(prompt)
+    assert found is not None
+    first, last, total = map(int, found.groups())
+    return first, last, total
 
 
 def shown(server: OpenAiChatServer) -> str:
@@ -83,14 +92,12 @@ def test_a_large_file_is_split_at_definitions_sent_at_once_and_put_together(
         ],
         leaf=lambda prompt: reply("part", delay_seconds=0.3),
     )
-    ranges = sorted(
-        tuple(map(int, m)) for m in (RANGE.search(p).groups() for p in leaves(openai_server))
-    )  # type: ignore[union-attr]
+    ranges = sorted(map(range_of, leaves(openai_server)))
     assert len(ranges) >= 4
     assert openai_server.most_in_flight == len(ranges)
     assert ranges[0][0] == 1
     assert ranges[-1][1:] == (3600, 3600)
-    for (_, last, _), (first, _, _) in zip(ranges, ranges[1:], strict=False):
+    for (_, last, _), (first, _, _) in pairwise(ranges):
         assert first == last + 1
         assert first % 4 == 1
     assert max(count_tokens(prompt) for prompt in leaves(openai_server)) <= 8192
@@ -141,13 +148,7 @@ def test_a_chunk_that_the_provider_finds_too_long_is_halved(
     )
     good = [prompt for prompt in leaves(openai_server) if count_tokens(prompt) <= 4000]
     assert "False" not in shown(openai_server).split("=>")[0]
-    assert (
-        sum(
-            int(last) - int(first) + 1
-            for first, last, _ in (RANGE.search(p).groups() for p in good)  # type: ignore[union-attr]
-        )
-        == 3600
-    )
+    assert sum(last - first + 1 for first, last, _ in map(range_of, good)) == 3600
 
 
 def test_a_reply_cut_by_our_own_limit_is_asked_for_again_with_a_larger_one(
@@ -198,10 +199,6 @@ def test_a_reply_cut_by_the_caller_or_the_provider_says_so(
 def test_a_file_whose_reply_is_cut_is_split_further(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    def leaf(prompt: str) -> Step:
-        whole = "lines 1-3 of 3" in prompt
-        return reply("cut", finish_reason="length") if whole else reply("fine")
-
     play(
         openai_server,
         corpus,
@@ -306,7 +303,9 @@ def test_the_affordable_part_of_a_batch_runs_under_a_limit_in_tokens(
         openai_server,
         corpus,
         root=[
-            block("rs = llm_query_batched(['word'] * 300)\nprint(sum(r.ok for r in rs))"),
+            block(
+                "rs = llm_query_batched([f'word {n}' for n in range(300)])\nprint(sum(r.ok for r in rs))"
+            ),
             block("FINAL(sum(r.ok for r in rs))"),
         ],
         limits=Limits(tokens=14_000, calls=None),
