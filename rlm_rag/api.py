@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, TypeVar, Unpack
 
@@ -14,7 +15,7 @@ from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.loop_thread import loop_thread, outcome
 from rlm_rag.engine.run import Run, RunOptions
-from rlm_rag.errors import RetrievalError, RlmRagError, RunInterrupted
+from rlm_rag.errors import RetrievalError, RlmRagError, RunInterrupted, UsageError
 from rlm_rag.indexes.requests import (
     GrepRequest,
     GrepResult,
@@ -34,6 +35,8 @@ from rlm_rag.indexes.requests import (
 from rlm_rag.indexes.retriever import ProcessRetriever
 from rlm_rag.loaders.source import Source, load_corpus
 from rlm_rag.loaders.source import load_sources as _load_sources
+from rlm_rag.sandbox.confine.libraries import library_files
+from rlm_rag.sandbox.confine.view import LEAST_MEMORY_BYTES, WorkerLimits
 from rlm_rag.scratch import ScratchFolder
 from rlm_rag.trace.events import Event
 
@@ -61,6 +64,8 @@ class RlmOptions(TypedDict, total=False):
     api_base: str | None
     limits: Limits | None
     sandbox: str
+    sandbox_packages: Sequence[str]
+    sandbox_memory_bytes: int | None
     strategy: str
     headers: Mapping[str, str] | None
     price: str | None
@@ -219,7 +224,8 @@ class RLM:
 
     `model` and `sub_model` are named as litellm spells them; `offline` (the default) needs no
     model and no network. `headers` are sent to the provider. `trace` is True for the user's
-    state folder, False for none, or a folder. `on_event` is called with each trace event, on
+    state folder, False for none, or a folder. `sandbox_packages` names installed packages that
+    code in the sandbox may import, `sandbox_memory_bytes` what a worker may use. `on_event` is called with each trace event, on
     the library's own thread.
     """
 
@@ -231,6 +237,8 @@ class RLM:
         api_base: str | None = None,
         limits: Limits | None = None,
         sandbox: str = "auto",
+        sandbox_packages: Sequence[str] = (),
+        sandbox_memory_bytes: int | None = None,
         strategy: str = "auto",
         headers: Mapping[str, str] | None = None,
         price: str | None = None,
@@ -243,6 +251,7 @@ class RLM:
             api_base=api_base,
             limits=limits or Limits(),
             sandbox=sandbox,
+            worker_limits=_worker_limits(sandbox_packages, sandbox_memory_bytes),
             strategy=strategy,
             headers=headers or {},
             price=price,
@@ -296,6 +305,26 @@ def _interrupted(run: Run) -> Answer:
         return run.no_answer()
     except TimeoutError:
         raise KeyboardInterrupt from None
+
+
+def _worker_limits(packages: Sequence[str], memory_bytes: int | None) -> WorkerLimits:
+    """Return the limits of every worker of a run.
+
+    Raises:
+        UsageError: a package is not installed, or the memory is too little for a worker.
+    """
+    limits = WorkerLimits(packages=tuple(packages))
+    # Before any source is read, so that a missing one is told at once.
+    if packages:
+        library_files(limits.packages)
+    if memory_bytes is None:
+        return limits
+    if memory_bytes < LEAST_MEMORY_BYTES:
+        raise UsageError(
+            f"{memory_bytes:,} bytes are too little memory for a sandbox",
+            hint=f"at least {LEAST_MEMORY_BYTES >> 20}M",
+        )
+    return replace(limits, memory_bytes=memory_bytes)
 
 
 def _open(corpus: Corpus | Source) -> SearchableCorpus:

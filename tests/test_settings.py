@@ -223,3 +223,25 @@ def test_a_project_that_is_asked_about_sets_nothing(tmp_path: Path) -> None:
         )
         assert settings.model == model
         assert bool(settings.warnings) == (model is None)
+
+
+def test_sizes_and_names_of_the_sandbox_are_read(tmp_path: Path) -> None:
+    settings = read(tmp_path, user='sandbox-memory = "2G"\nsandbox-package = "numpy, pandas"\n')
+    assert settings.sandbox_memory == 2 << 30
+    assert settings.sandbox_packages == ("numpy", "pandas")
+    assert read(tmp_path, environ={"RLM_RAG_SANDBOX_MEMORY": "512 MiB"}).sandbox_memory == 512 << 20
+
+
+@pytest.mark.parametrize("line", ['sandbox-package = "numpy"', 'sandbox-memory = "1T"'])
+def test_a_project_cannot_set_what_its_sandbox_holds(tmp_path: Path, line: str) -> None:
+    settings = read(tmp_path, project=f"[tool.rlm-rag]\n{line}\n")
+    assert (settings.sandbox_packages, settings.sandbox_memory) == ((), None)
+    assert "is ignored: a project cannot set" in settings.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "line", ['sandbox-memory = "lots"', 'sandbox-package = "../x"', "sandbox-memory = -1"]
+)
+def test_a_sandbox_setting_of_the_wrong_kind_is_refused(tmp_path: Path, line: str) -> None:
+    with pytest.raises(SettingsError, match="sandbox-"):
+        read(tmp_path, user=line + "\n")

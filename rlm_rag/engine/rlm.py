@@ -69,6 +69,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
         layer=tree.layer,
         packed_path=view.corpus.packed_path,
         serve=services.serve,
+        limits=tree.worker_limits,
         setup=_setup(tree, assignment, view, services),
         start_seconds=limits.start_seconds,
     )

@@ -26,6 +26,7 @@ from rlm_rag.indexes.requests import Retriever
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.prices import facts_of, parse_price
 from rlm_rag.models.router import close_model, open_model, provider_name
+from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.layers import Layer, abandon_self_test, choose_layer
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
@@ -43,6 +44,7 @@ class RunOptions:
     api_base: str | None
     limits: Limits
     sandbox: str
+    worker_limits: WorkerLimits
     strategy: str
     headers: Mapping[str, str]
     price: str | None
@@ -183,6 +185,7 @@ class Run:
             recorder=recorder,
             coverage=coverage,
             layer=await self._layer(),
+            worker_limits=self._options.worker_limits,
             profile=load_profile(),
             sub=sub,
             models={root.name: root, sub.name: sub},

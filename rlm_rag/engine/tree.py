@@ -11,7 +11,7 @@ from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.prompts.texts import Profile
 from rlm_rag.engine.slots import Slots
-from rlm_rag.sandbox.confine.view import Layer
+from rlm_rag.sandbox.confine.view import Layer, WorkerLimits
 from rlm_rag.trace.recorder import Recorder
 
 
@@ -27,6 +27,7 @@ class Tree:
     recorder: Recorder
     coverage: Coverage
     layer: Layer
+    worker_limits: WorkerLimits
     profile: Profile
     sub: PricedModel
     models: Mapping[str, PricedModel]

@@ -26,6 +26,8 @@ MAX_VARIABLES = 200
 # Lists, dicts and their items in one message: what 64 MiB of brackets would cost in memory is
 # thirty times that.
 MAX_ITEMS = 1 << 19
+# Folders in what `init` names as libraries: what model code may import, and what it may not.
+PACKAGES, PRIVATE = "packages", "private"
 # What a worker may leave with its host, of variables in any form, and in how many of them.
 MAX_KEPT_CHARS = 64 << 20
 MAX_KEPT_NAMES = 10_000

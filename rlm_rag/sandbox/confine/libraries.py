@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib.util
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from rlm_rag.errors import MissingExtraError
-from rlm_rag.sandbox.inside.worker import PACKAGES, PRIVATE
+from rlm_rag.sandbox.frames import PACKAGES, PRIVATE
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
@@ -24,45 +28,54 @@ def library_files(packages: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     Raises:
         MissingExtraError: one is not installed, or not as files that can be bound.
     """
-    found = {f"{PRIVATE}/{name}": path for path, name in _entries(_distribution("dill"))}
-    for distribution in _closure(packages):
+    spec = importlib.util.find_spec("dill")
+    folders = spec.submodule_search_locations if spec else None
+    if not folders:
+        raise MissingExtraError("dill is not installed", hint="pip install dill")
+    found = {f"{PRIVATE}/dill": str(Path(folders[0]).resolve())}
+    for distribution in _closure(packages) if packages else ():
         found |= {f"{PACKAGES}/{name}": path for path, name in _entries(distribution)}
     return tuple((found[name], name) for name in sorted(found))
 
 
-def _closure(packages: Sequence[str]) -> Iterator[importlib.metadata.Distribution]:
+def _closure(packages: Sequence[str]) -> Iterator[Distribution]:
+    # It takes as long to import as a worker to start.
+    from importlib.metadata import PackageNotFoundError, distribution
+
     waiting = [_distribution(name) for name in packages]
     seen: set[str] = set()
     while waiting:
-        distribution = waiting.pop()
-        if distribution.name in seen:
+        found = waiting.pop()
+        if found.name in seen:
             continue
-        seen.add(distribution.name)
-        yield distribution
-        for requirement in distribution.requires or ():
+        seen.add(found.name)
+        yield found
+        for requirement in found.requires or ():
             name = _NAME.match(requirement)
             if name is None or "extra ==" in requirement:
                 continue
             try:
-                waiting.append(importlib.metadata.distribution(name[1]))
-            except importlib.metadata.PackageNotFoundError:
+                waiting.append(distribution(name[1]))
+            except PackageNotFoundError:
                 continue  # Its marker excludes it here, or the import will say what is missing.
 
 
-def _distribution(name: str) -> importlib.metadata.Distribution:
+def _distribution(name: str) -> Distribution:
+    from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+
     if _NAME.fullmatch(name):
         try:
-            return importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            for owner in importlib.metadata.packages_distributions().get(name, ()):
-                return importlib.metadata.distribution(owner)
+            return distribution(name)
+        except PackageNotFoundError:
+            for owner in packages_distributions().get(name, ()):
+                return distribution(owner)
     raise MissingExtraError(
         f"the package {name!r}, wanted inside the sandbox, is not installed",
         hint=f"pip install {name}",
     )
 
 
-def _entries(distribution: importlib.metadata.Distribution) -> Iterator[tuple[str, str]]:
+def _entries(distribution: Distribution) -> Iterator[tuple[str, str]]:
     """Yield the files and folders that a distribution consists of, and their import paths."""
     files = [PurePosixPath(file) for file in distribution.files or ()]
     packages = {file.parent for file in files if file.name == "__init__.py"}

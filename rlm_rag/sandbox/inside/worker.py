@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 WORKER_FAILED = 4
-# Folders in what `init` names as libraries: what model code may import, and what it may not.
-PACKAGES, PRIVATE = "packages", "private"
 MAX_OUTPUT_CHARS = 1_000_000
 _RECURSION_LIMIT = 1000
 _SWITCH_SECONDS = 0.005
@@ -176,8 +174,8 @@ class Worker:
         names.hint_on_open(packed)
         names.refuse_input()
         space.keep_builtins()
-        sys.path.append(f"{init['libraries']}/{PACKAGES}")
-        codec = Codec(space, f"{init['libraries']}/{PRIVATE}")
+        sys.path.append(f"{init['libraries']}/{frames.PACKAGES}")
+        codec = Codec(space, f"{init['libraries']}/{frames.PRIVATE}")
         return Snapshots(space, codec, self._interrupts, channel.write)
 
     def _block(self, message: dict[str, Any]) -> dict[str, Any]:
