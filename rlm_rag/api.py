@@ -8,11 +8,13 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.engine.answer import Answer
+from rlm_rag.engine.estimate import Estimate, estimate
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.engine.loop_thread import loop_thread, outcome
 from rlm_rag.engine.run import Run, RunOptions
 from rlm_rag.errors import RetrievalError, RlmRagError, RunInterrupted, UsageError
@@ -69,6 +71,12 @@ class RlmOptions(TypedDict, total=False):
     strategy: str
     headers: Mapping[str, str] | None
     price: str | None
+    models_at_depth: Mapping[int, str] | None
+    fallback_models: Sequence[str]
+    allow_models: Sequence[str]
+    temperature: float | None
+    model_options: Mapping[str, Any] | None
+    cache: bool | Path
     trace: bool | Path
     on_event: Callable[[Event], None] | None
 
@@ -223,10 +231,18 @@ class RLM:
     """A model with its limits and sandbox, to ask questions with; safe to share by threads.
 
     `model` and `sub_model` are named as litellm spells them; `offline` (the default) needs no
-    model and no network. `headers` are sent to the provider. `trace` is True for the user's
-    state folder, False for none, or a folder. `sandbox_packages` names installed packages that
-    code in the sandbox may import, `sandbox_memory_bytes` what a worker may use. `on_event` is called with each trace event, on
-    the library's own thread.
+    model and no network. `models_at_depth` names the root model of child RLMs from a depth on
+    (1: a child of the root), where it is not their parent's; `fallback_models` take the place,
+    in order, of a model whose provider cannot be reached, fails or limits its rate for long;
+    `allow_models` may be named by the code of a block besides `sub_model`. `headers`,
+    `temperature` and `model_options` (such as `{"top_p": 0.9}`) go with every request; `price`
+    is `INPUT/OUTPUT` in dollars a million tokens. `cache` True keeps replies in the user's
+    cache folder, or in a file given as a path, and answers identical calls of later runs from
+    there; identical calls under way are sent once in any case (`rlm_rag.models.sharing` says
+    what is identical). `trace` is True for the user's state folder, False for none, or a
+    folder. `sandbox_packages` names installed packages that code in the sandbox may import,
+    `sandbox_memory_bytes` what a worker may use. `on_event` is called with each trace event,
+    on the library's own thread.
     """
 
     def __init__(
@@ -242,27 +258,46 @@ class RLM:
         strategy: str = "auto",
         headers: Mapping[str, str] | None = None,
         price: str | None = None,
+        models_at_depth: Mapping[int, str] | None = None,
+        fallback_models: Sequence[str] = (),
+        allow_models: Sequence[str] = (),
+        temperature: float | None = None,
+        model_options: Mapping[str, Any] | None = None,
+        cache: bool | Path = False,
         trace: bool | Path = True,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self._options = RunOptions(
-            model=model or "offline",
-            sub_model=sub_model,
-            api_base=api_base,
+            names=ModelNames(
+                model=model or "offline",
+                sub_model=sub_model,
+                at_depth=models_at_depth or {},
+                fallbacks=tuple(fallback_models),
+                allowed=tuple(allow_models),
+            ),
+            asking=ModelSettings(
+                api_base=api_base,
+                headers=headers or {},
+                price=price,
+                temperature=temperature,
+                extra=model_options or {},
+            ),
             limits=limits or Limits(),
             sandbox=sandbox,
             worker_limits=_worker_limits(sandbox_packages, sandbox_memory_bytes),
             strategy=strategy,
-            headers=headers or {},
-            price=price,
             trace=trace,
+            cache=cache,
             on_event=on_event,
         )
 
-    def ask(self, corpus: Corpus | Source, question: str) -> Answer:
+    def ask(
+        self, corpus: Corpus | Source, question: str, *, images: Sequence[str | Path] = ()
+    ) -> Answer:
         """Answer a question of a corpus (or of anything that `load` takes).
 
-        A limit reached is a result, named in `stop_reason`, not an error.
+        `images` are files that the root model is shown with the question. A limit reached is a
+        result, named in `stop_reason`, not an error.
 
         Raises:
             UsageError: the question or an option cannot be used.
@@ -272,7 +307,7 @@ class RLM:
         """
         opened = _open(corpus)
         try:
-            run = self._run(opened, question)
+            run = self._run(opened, question, images)
             try:
                 return outcome(loop_thread().submit(run.execute()))
             except KeyboardInterrupt:
@@ -281,19 +316,44 @@ class RLM:
             if opened is not corpus:
                 opened.close()
 
-    async def ask_async(self, corpus: Corpus | Source, question: str) -> Answer:
+    def estimate(self, corpus: Corpus | Source, question: str) -> Estimate:
+        """Return what a question may cost: low, likely and high; nothing is sent, no key needed.
+
+        Raises:
+            SourceError, EmptyCorpusError, UsageError: as `load` and `ask`.
+        """
+        opened = _open(corpus)
+        try:
+            return estimate(
+                opened,
+                question,
+                names=self._options.names,
+                settings=self._options.asking,
+                limits=self._options.limits,
+            )
+        finally:
+            if opened is not corpus:
+                opened.close()
+
+    async def ask_async(
+        self, corpus: Corpus | Source, question: str, *, images: Sequence[str | Path] = ()
+    ) -> Answer:
         """The same, awaitable in any event loop; cancelling it ends the run and its worker."""
         opened = await asyncio.to_thread(_open, corpus)
         try:
-            run = self._run(opened, question)
+            run = self._run(opened, question, images)
             return await asyncio.wrap_future(loop_thread().submit(run.execute()))
         finally:
             if opened is not corpus:
                 await asyncio.to_thread(opened.close)
 
-    def _run(self, corpus: SearchableCorpus, question: str) -> Run:
+    def _run(self, corpus: SearchableCorpus, question: str, images: Sequence[str | Path]) -> Run:
         return Run(
-            corpus=corpus, retriever=corpus.retriever, question=question, options=self._options
+            corpus=corpus,
+            retriever=corpus.retriever,
+            question=question,
+            options=self._options,
+            images=images,
         )
 
 
@@ -331,10 +391,16 @@ def _open(corpus: Corpus | Source) -> SearchableCorpus:
     return corpus if isinstance(corpus, SearchableCorpus) else load(corpus)
 
 
-def ask(corpus: Corpus | Source, question: str, **options: Unpack[RlmOptions]) -> Answer:
+def ask(
+    corpus: Corpus | Source,
+    question: str,
+    *,
+    images: Sequence[str | Path] = (),
+    **options: Unpack[RlmOptions],
+) -> Answer:
     """Answer one question; `options` are those of `RLM`, `corpus` is anything `load` takes.
 
     Raises:
         RlmRagError, RunInterrupted: as `load` and `RLM.ask`.
     """
-    return RLM(**options).ask(corpus, question)
+    return RLM(**options).ask(corpus, question, images=images)

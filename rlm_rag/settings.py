@@ -157,6 +157,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("sandbox_memory", _bytes, project=False),
     Setting("strategy", _one_of(STRATEGIES)),
     Setting("trace", _switch),
+    Setting("cache", _switch, project=False),
+    Setting("temperature", _amount),
     Setting("max_iterations", _count, limit="iterations"),
     Setting("max_depth", _depth, limit="depth"),
     Setting("max_calls", _count, limit="calls", nullable=True),
@@ -174,8 +176,10 @@ SETTINGS: tuple[Setting, ...] = (
 )
 BY_NAME: Mapping[str, Setting] = MappingProxyType({row.name: row for row in SETTINGS})
 _DEFAULTS: Mapping[str, Value] = MappingProxyType(
-    {"model": None, "sub_model": None, "api_base": None, "sandbox_package": None}
-    | {"sandbox": "auto", "strategy": "auto", "trace": True}
+    dict[str, Value](
+        model=None, sub_model=None, api_base=None, temperature=None, sandbox_package=None
+    )
+    | {"sandbox": "auto", "strategy": "auto", "trace": True, "cache": False}
 )
 
 
@@ -183,10 +187,10 @@ _DEFAULTS: Mapping[str, Value] = MappingProxyType(
 class Settings:
     """The settings in force, each with where it came from.
 
-    `model` None means that nobody named one, `sub_model` None the same as `model`. `limits`
-    maps fields of `Limits` to the values that somebody set; `warnings` says what was ignored.
-    `sandbox_package` are names of packages, parted by commas; `sandbox_memory` is in bytes, None
-    the default.
+    `model` None means that nobody named one, `sub_model` None the same as `model`,
+    `temperature` None that the provider's own is used. `limits` maps fields of `Limits` to the
+    values that somebody set; `warnings` says what was ignored. `sandbox_package` are names of
+    packages, parted by commas; `sandbox_memory` is in bytes, None the default.
     """
 
     model: str | None = None
@@ -197,6 +201,8 @@ class Settings:
     sandbox_memory: int | None = None
     strategy: str = "auto"
     trace: bool = True
+    cache: bool = False
+    temperature: float | None = None
     limits: Mapping[str, float | int | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -311,6 +317,7 @@ class _Found:
             return value if isinstance(value, str) else None
 
         memory = self.values.get("sandbox_memory")
+        temperature = self.values.get("temperature")
         limits: dict[str, float | int | None] = {}
         for row in SETTINGS:
             if row.limit and row.name in self.values:
@@ -325,6 +332,8 @@ class _Found:
             sandbox_memory=memory if isinstance(memory, int) else None,
             strategy=text("strategy") or "auto",
             trace=bool(self.values.get("trace", _DEFAULTS["trace"])),
+            cache=bool(self.values.get("cache", _DEFAULTS["cache"])),
+            temperature=temperature if isinstance(temperature, float) else None,
             limits=MappingProxyType(limits),
             warnings=tuple(self.warnings),
             origins=MappingProxyType(self.origins),

@@ -9,7 +9,9 @@ import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.display import Display, choose_display
+from rlm_rag.cli.estimate import show_estimate
 from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
+from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
 from rlm_rag.cli.options import (
     LIMIT_DEFAULTS,
     json_option,
@@ -44,6 +46,7 @@ _SETTINGS_OPTIONS = (
         help="An installed package that the code may import.",
     ),
     click.option("--sandbox-memory", metavar="SIZE", help="Memory of the code, such as 2G."),
+    click.option("--temperature", metavar="T", help="The provider's own if unset."),
     click.option("--strategy", metavar="|".join(STRATEGIES), help="How the answer is sought."),
     click.option("--max-iterations", metavar="N", help="Turns of the root model."),
     click.option("--max-depth", metavar="N", help="Levels of child models."),
@@ -67,9 +70,12 @@ def settings_options(command: Command) -> Command:
 @click.command()
 @click.argument("arguments", nargs=-1, metavar="SOURCE... QUESTION")
 @settings_options
+@model_options
 @click.option(
-    "--price", metavar="IN/OUT", help="Dollars a million tokens, where the price is not known."
+    "--image", multiple=True, type=click.Path(dir_okay=False), help="Shown with the question."
 )
+@click.option("--cache", is_flag=True, help="Keep replies, and take those kept before.")
+@click.option("--estimate", is_flag=True, help="Say what it may cost, and send nothing.")
 @click.option("--no-trace", is_flag=True, help="Keep no record of the run.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but the answer.")
 @click.option("-v", "--verbose", is_flag=True, help="Show code and output as they run.")
@@ -77,7 +83,9 @@ def settings_options(command: Command) -> Command:
 @json_option
 def ask(
     arguments: tuple[str, ...],
-    price: str | None,
+    image: tuple[str, ...],
+    cache: bool,
+    estimate: bool,
     no_trace: bool,
     quiet: bool,
     verbose: bool,
@@ -91,15 +99,20 @@ def ask(
         git log -p | rlm-rag ask - "Which commit changed the default port?"
     """
     sources, question = split_last(arguments, what="the question", example=EXAMPLE)
-    loading = take_loading(options)
+    loading, models = take_loading(options), take_models(options)
     flags: dict[str, Value] = options | ({"trace": False} if no_trace else {})
+    flags |= {"cache": True} if cache else {}
     settings = read_settings(flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
     _announce(settings)
     display = choose_display(quiet=quiet, verbose=verbose)
-    rlm = _rlm(settings, price, display)
+    _check_models(settings, models, with_keys=not estimate)
+    rlm = _rlm(settings, models, display)
     with opened(sources, **loading) as corpus:
+        if estimate:
+            show_estimate(rlm.estimate(corpus, question), as_json=as_json)
+            return DONE
         try:
-            answer = rlm.ask(corpus, question)
+            answer = rlm.ask(corpus, question, images=image)
         except RunInterrupted as interruption:
             answer = interruption.answer
         finally:
@@ -132,15 +145,25 @@ def _announce(settings: Settings) -> None:
         )
 
 
-def _rlm(settings: Settings, price: str | None, display: Display) -> RLM:
-    from rlm_rag.api import RLM
+def _check_models(settings: Settings, models: ModelFlags, *, with_keys: bool) -> None:
+    """Before the sources are read, so that a wrong name or a missing key is told at once."""
     from rlm_rag.models.prices import parse_price
     from rlm_rag.models.router import open_model
 
-    # Before the sources are read, so that a wrong name or a missing key is told at once.
-    known_price = parse_price(price) if price else None
-    for name in {settings.model, settings.sub_model} - {None}:
-        open_model(str(name), api_base=settings.api_base, price=known_price)
+    if models["price"]:
+        parse_price(models["price"])
+    if not with_keys:
+        return
+    names = [settings.model, settings.sub_model, *models["models_at_depth"].values()]
+    names += [*models["fallback_models"], *models["allow_models"]]
+    for name in dict.fromkeys(names):
+        if name is not None:
+            open_model(name, api_base=settings.api_base)
+
+
+def _rlm(settings: Settings, models: ModelFlags, display: Display) -> RLM:
+    from rlm_rag.api import RLM
+
     limits: dict[str, Any] = dict(settings.limits)
     return RLM(
         model=settings.model,
@@ -151,9 +174,11 @@ def _rlm(settings: Settings, price: str | None, display: Display) -> RLM:
         sandbox_packages=settings.sandbox_packages,
         sandbox_memory_bytes=settings.sandbox_memory,
         strategy=settings.strategy,
-        price=price,
+        temperature=settings.temperature,
+        cache=settings.cache,
         trace=settings.trace,
         on_event=display,
+        **models,
     )
 
 
@@ -185,11 +210,18 @@ def _show_figures(answer: Answer) -> None:
     price = "price unknown" if usage["usd"] is None else f"${usage['usd']:.4f}"
     tokens = usage["input_tokens"] + usage["output_tokens"]
     spent = f"{answer.iterations} turns, {usage['calls']:,} calls, {tokens:,} tokens, {price}"
-    streams.note(f"{covered}; {spent}")
+    streams.note(f"{covered}; {spent}{_saved(usage)}")
     for warning in answer.warnings:
         streams.note(f"warning: {warning}")
     if answer.trace:
         streams.note(f"trace: {answer.trace}")
+
+
+def _saved(usage: dict[str, Any]) -> str:
+    if not usage["cached_calls"]:
+        return ""
+    money = f", ${usage['saved_usd']:.4f} saved" if usage["saved_usd"] else ""
+    return f", {usage['cached_calls']:,} calls answered without sending{money}"
 
 
 def _exit_code(answer: Answer) -> int:

@@ -105,11 +105,11 @@ class Children:
 
     def _root(self, model: str | None) -> PricedModel:
         if model is None:
-            return self._parent.root
-        if model not in self._tree.models:
-            offered = ", ".join(self._tree.models)
-            raise Refused(f"model {model!r} is not offered; there are {offered}")
-        return self._tree.models[model]
+            return self._tree.lineup.root_at(self._parent.depth + 1) or self._parent.root
+        roots = self._tree.lineup.roots
+        if model not in roots:
+            raise Refused(f"model {model!r} is not offered; there are {', '.join(roots)}")
+        return roots[model]
 
     def _selected(self, paths: Any) -> Sequence[str]:
         names = [paths] if isinstance(paths, str) else paths

@@ -24,9 +24,17 @@ class RanBlock:
 class History:
     """The messages of one run, roles alternating; `take_new` gives those since the last call."""
 
-    def __init__(self, *, system: str, question: str, figures: str, status: str) -> None:
+    def __init__(
+        self,
+        *,
+        system: str,
+        question: str,
+        figures: str,
+        status: str,
+        images: tuple[str, ...] = (),
+    ) -> None:
         first = f"{QUESTION_HEADING}\n{question}\n\n{CORPUS_HEADING}\n{figures}\n\n{status}"
-        self._messages = [Message("system", system), Message("user", first)]
+        self._messages = [Message("system", system), Message("user", first, images)]
         self._taken = 0
 
     @property

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.fallbacks import Fallbacks
+from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import UsageError
+from rlm_rag.models.cache import ReplyCache, default_cache_file
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.prices import facts_of, parse_price
 from rlm_rag.models.router import close_model, open_model, provider_name, replies_in_order
 from rlm_rag.models.sharing import SharedReplies
+
+# What this package sets by itself: set from outside, it would break a limit, a reply or a key.
+_OWN_PARAMETERS = frozenset(
+    {
+        *("model", "messages", "n", "stream", "stream_options", "temperature", "timeout"),
+        *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_retries"),
+        *("num_retries", "fallbacks", "mock_response", "caching", "cache", "callbacks"),
+        *("api_key", "api_base", "base_url", "api_version", "custom_llm_provider"),
+        *("extra_headers", "headers", "client", "input_cost_per_token", "output_cost_per_token"),
+        *("tools", "tool_choice", "functions", "function_call"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +53,10 @@ class ModelNames:
         names = (self.model, *sub, *self.at_depth.values(), *self.fallbacks, *self.allowed)
         return tuple(dict.fromkeys(names))
 
-    def root_at(self, depth: int) -> str:
-        """The root model of an RLM at that depth, 0 being the root's own."""
+    def root_at(self, depth: int) -> str | None:
+        """The root model that was set for children at that depth."""
         named = [level for level in self.at_depth if level <= depth]
-        return self.at_depth[max(named)] if named else self.model
+        return self.at_depth[max(named)] if named else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +74,34 @@ class ModelSettings:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Lineup:
-    """The models of a run, opened; models of one provider share a limiter. `aclose` it.
+@asynccontextmanager
+async def open_lineup(
+    names: ModelNames, settings: ModelSettings, *, limits: Limits, cache: bool | Path = False
+) -> AsyncIterator[Lineup]:
+    """Open a run's models, and the cache of replies where one is asked for; both end with it.
+
+    `cache` True is the user's own, a path another. Nothing is sent.
 
     Raises:
         ModelError: a name or key that cannot be used.
-        UsageError: a price that is not known under a limit in money.
+        UsageError: a parameter that cannot be set, or a price that is not known under a limit
+            in money.
     """
+    async with AsyncExitStack() as stack:
+        path = default_cache_file() if cache is True else cache
+        kept = None
+        if path:
+            kept = ReplyCache(Path(path))
+            # It may have to wait for another process.
+            stack.push_async_callback(asyncio.to_thread, kept.close)
+        shared = SharedReplies(kept)
+        lineup = Lineup(names, settings, shared=shared, limits=limits)
+        stack.push_async_callback(lineup.aclose)
+        yield lineup
+
+
+class Lineup:
+    """The models of a run; models of one provider share a limiter."""
 
     def __init__(
         self,
@@ -72,17 +109,22 @@ class Lineup:
         settings: ModelSettings,
         *,
         shared: SharedReplies,
-        concurrency: int,
-        priced: bool,
+        limits: Limits,
     ) -> None:
+        _check_extra(settings.extra)
         self._names = names
         self._settings = settings
         self._shared = shared
-        self._concurrency = concurrency
+        self._limits = limits
         self._limiters: dict[str, Limiter] = {}
         self._fallbacks: Fallbacks[PricedModel] = Fallbacks()
-        self._models = {name: self._opened(name, priced=priced) for name in names.all()}
+        self._models = {name: self._opened(name) for name in names.all()}
         self._fallbacks.models = tuple(self._models[name] for name in names.fallbacks)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What people should know of the models and of the cache."""
+        return self._shared.warnings
 
     @property
     def root(self) -> PricedModel:
@@ -95,17 +137,23 @@ class Lineup:
         return self._models[self._names.sub_model or self._names.model]
 
     @property
-    def offered(self) -> tuple[str, ...]:
-        """The names that a block's code may give as `model`, the sub-model's first."""
-        return tuple(dict.fromkeys((self.sub.name, *self._names.allowed)))
+    def leaves(self) -> Mapping[str, PricedModel]:
+        """The models that a block's code may name for a leaf call, by name."""
+        return self._by_name(self.sub.name, *self._names.allowed)
 
-    def root_at(self, depth: int) -> PricedModel:
-        """The root model of a child at that depth which names none."""
-        return self._models[self._names.root_at(depth)]
+    @property
+    def roots(self) -> Mapping[str, PricedModel]:
+        """The models that a block's code may name for a child, by name."""
+        names = self._names
+        return self._by_name(names.model, self.sub.name, *names.at_depth.values(), *names.allowed)
 
-    def named(self, name: str) -> PricedModel | None:
-        """The model that a block's code names; None where it is not offered."""
-        return self._models[name] if name in self.offered else None
+    def root_at(self, depth: int) -> PricedModel | None:
+        """The root model that was set for children of that depth; None for their parent's."""
+        name = self._names.root_at(depth)
+        return None if name is None else self._models[name]
+
+    def _by_name(self, *names: str) -> Mapping[str, PricedModel]:
+        return {name: self._models[name] for name in names}
 
     async def aclose(self) -> None:
         """Close every model, in the loop that they were called from."""
@@ -113,11 +161,11 @@ class Lineup:
             for model in self._models.values():
                 stack.push_async_callback(close_model, model.model)
 
-    def _opened(self, name: str, *, priced: bool) -> PricedModel:
+    def _opened(self, name: str) -> PricedModel:
         settings = self._settings
         price = None if settings.price is None else parse_price(settings.price)
         facts = facts_of(name, api_base=settings.api_base, price=price)
-        if priced and facts.price is None:
+        if self._limits.usd is not None and facts.price is None:
             raise UsageError(
                 f"the price of {name} is not known, so a limit in dollars cannot be kept",
                 hint="give it: --price INPUT/OUTPUT, in dollars a million tokens",
@@ -126,10 +174,20 @@ class Lineup:
         return PricedModel(
             open_model(name, api_base=settings.api_base, headers=settings.headers, price=price),
             facts,
-            self._limiters.setdefault(provider, Limiter(self._concurrency)),
+            self._limiters.setdefault(provider, Limiter(self._limits.concurrency)),
             api_base=settings.api_base,
             temperature=settings.temperature,
             extra=settings.extra,
             shared=None if replies_in_order(name) else self._shared,
             fallbacks=self._fallbacks,
         )
+
+
+def _check_extra(extra: Mapping[str, Any]) -> None:
+    for name in extra:
+        if name in _OWN_PARAMETERS or not name.isidentifier():
+            raise UsageError(
+                f"{name!r} cannot be set as a model option",
+                hint="limits, temperature, models and addresses have options of their own; "
+                "a model option is for example top_p=0.9 or reasoning_effort=low",
+            )

@@ -43,7 +43,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
         recorder=tree.recorder,
         keeps_final=assignment.depth == 0,
     )
-    subcalls = SubCalls(calls=calls, model=tree.sub)
+    subcalls = SubCalls(calls=calls, lineup=tree.lineup)
     reader = Reader(subcalls=subcalls, view=view, coverage=tree.coverage)
     children = Children(
         tree=tree,
@@ -122,8 +122,9 @@ def _own(tree: Tree, assignment: Assignment, view: View) -> dict[str, Handler]:
             },
             "depth": assignment.depth,
             "root_model": assignment.root.name,
-            "sub_model": tree.sub.name,
-            "models of rlm_query": list(tree.models),
+            "sub_model": tree.lineup.sub.name,
+            "models of llm_query": list(tree.lineup.leaves),
+            "models of rlm_query": list(tree.lineup.roots),
         }
 
     return {"add_context": add_context, "capabilities": capabilities}
@@ -133,7 +134,7 @@ def _setup(tree: Tree, assignment: Assignment, view: View, services: Services) -
     return WorkerSetup(
         shape=view.shape,
         services=services.names,
-        info={"limits": asdict(tree.limits), "sub_model": tree.sub.name},
+        info={"limits": asdict(tree.limits), "sub_model": tree.lineup.sub.name},
         await_seconds=tree.limits.await_seconds,
         numbers=view.numbers,
         added=view.added.documents,
@@ -151,11 +152,12 @@ def _history(tree: Tree, assignment: Assignment, view: View, *, leaves: bool) ->
         question=_question(assignment),
         figures="\n".join(figures),
         status=status_line(1, tree.limits, tree.budget),
+        images=assignment.images,
     )
 
 
 def _helpers(tree: Tree, *, leaves: bool) -> str:
-    window = tree.sub.facts.context_window
+    window = tree.lineup.sub.facts.context_window
     size = (
         f"window {window:,} tokens"
         if window is not None
@@ -199,7 +201,7 @@ def _record_start(tree: Tree, assignment: Assignment, view: View, session: Sessi
                 "lines": sum(view.line_counts()),
             },
             model=assignment.root.name,
-            sub_model=tree.sub.name,
+            sub_model=tree.lineup.sub.name,
             strategy="rlm",
             limits=asdict(tree.limits),
             sandbox=session.isolation,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.budget import Budget
-from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.images import read_images
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.lineup import Lineup, ModelNames, ModelSettings, open_lineup
 from rlm_rag.engine.loop import Ending, Loop
 from rlm_rag.engine.prompts.texts import load_profile
 from rlm_rag.engine.rlm import open_rlm
@@ -23,9 +24,6 @@ from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.engine.view import View
 from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.indexes.requests import Retriever
-from rlm_rag.models.limiter import Limiter
-from rlm_rag.models.prices import facts_of, parse_price
-from rlm_rag.models.router import close_model, open_model, provider_name
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.layers import Layer, abandon_self_test, choose_layer
 from rlm_rag.trace import events
@@ -39,16 +37,14 @@ STRATEGIES = ("auto", "rlm")
 class RunOptions:
     """How a question is to be answered; `RLM` documents each."""
 
-    model: str
-    sub_model: str | None
-    api_base: str | None
+    names: ModelNames
+    asking: ModelSettings
     limits: Limits
     sandbox: str
     worker_limits: WorkerLimits
     strategy: str
-    headers: Mapping[str, str]
-    price: str | None
     trace: bool | Path
+    cache: bool | Path
     on_event: Callable[[events.Event], None] | None
 
 
@@ -56,11 +52,18 @@ class Run:
     """One run; used once, on the library's loop."""
 
     def __init__(
-        self, *, corpus: Corpus, retriever: Retriever, question: str, options: RunOptions
+        self,
+        *,
+        corpus: Corpus,
+        retriever: Retriever,
+        question: str,
+        options: RunOptions,
+        images: Sequence[str | Path] = (),
     ) -> None:
         self._corpus = corpus
         self._retriever = retriever
         self._question = question
+        self._images = images
         self._options = options
         self._run_id = new_run_id()
         self._interrupted = False
@@ -82,7 +85,7 @@ class Run:
 
     def no_answer(self) -> Answer:
         """Return the answer of a run that was interrupted before its first turn."""
-        return Answer(text="", stop_reason="interrupted", model=self._options.model)
+        return Answer(text="", stop_reason="interrupted", model=self._options.names.model)
 
     async def execute(self) -> Answer:
         """Answer the question.
@@ -105,12 +108,13 @@ class Run:
 
     async def _execute(self) -> Answer:
         async with AsyncExitStack() as stack:
-            root, sub = await self._open_models(stack)
+            lineup = await stack.enter_async_context(self._open_lineup())
+            images = read_images(self._images, model=lineup.root.name, facts=lineup.root.facts)
             recorder = self._open_recorder()
             stack.callback(recorder.close)
             budget = Budget(self._options.limits)
             coverage = Coverage()
-            loop = await self._open_loop(stack, root, sub, recorder, budget, coverage)
+            loop = await self._open_loop(stack, lineup, images, recorder, budget, coverage)
             try:
                 ending = await self._drive(loop)
             except Exception as error:
@@ -123,7 +127,8 @@ class Run:
             self._record_answer(answer, recorder, budget)
             if ending.stop_reason == "interrupted" and not self._interrupted:
                 raise asyncio.CancelledError
-            return replace(answer, warnings=(*answer.warnings, *_failure(recorder)))
+            warnings = (*answer.warnings, *lineup.warnings, *_failure(recorder))
+            return replace(answer, warnings=warnings)
 
     def _check(self) -> None:
         if not self._question.strip():
@@ -134,29 +139,11 @@ class Run:
                 hint=f"one of {', '.join(STRATEGIES)}",
             )
 
-    async def _open_models(self, stack: AsyncExitStack) -> tuple[PricedModel, PricedModel]:
-        """Open root and sub-model; models of one provider share a limiter."""
+    def _open_lineup(self) -> AbstractAsyncContextManager[Lineup]:
         options = self._options
-        price = None if options.price is None else parse_price(options.price)
-        limiters: dict[str, Limiter] = {}
-        opened: dict[str, PricedModel] = {}
-        for name in (options.model, options.sub_model or options.model):
-            if name in opened:
-                continue
-            facts = facts_of(name, api_base=options.api_base, price=price)
-            if options.limits.usd is not None and facts.price is None:
-                raise UsageError(
-                    f"the price of {name} is not known, so a limit in dollars cannot be kept",
-                    hint="give it: --price INPUT/OUTPUT, in dollars a million tokens",
-                )
-            model = open_model(
-                name, api_base=options.api_base, headers=options.headers, price=price
-            )
-            stack.push_async_callback(close_model, model)
-            provider = provider_name(name, api_base=options.api_base)
-            limiter = limiters.setdefault(provider, Limiter(options.limits.concurrency))
-            opened[name] = PricedModel(model, facts, limiter)
-        return opened[options.model], opened[options.sub_model or options.model]
+        return open_lineup(
+            options.names, options.asking, limits=options.limits, cache=options.cache
+        )
 
     def _open_recorder(self) -> Recorder:
         trace = self._options.trace
@@ -172,8 +159,8 @@ class Run:
     async def _open_loop(
         self,
         stack: AsyncExitStack,
-        root: PricedModel,
-        sub: PricedModel,
+        lineup: Lineup,
+        images: tuple[str, ...],
         recorder: Recorder,
         budget: Budget,
         coverage: Coverage,
@@ -187,13 +174,14 @@ class Run:
             layer=await self._layer(),
             worker_limits=self._options.worker_limits,
             profile=load_profile(),
-            sub=sub,
-            models={root.name: root, sub.name: sub},
+            lineup=lineup,
             slots=Slots(limits.live_children, limits.depth),
         )
         view = View(self._corpus, self._retriever)
         stack.push_async_callback(view.aclose)
-        assignment = Assignment(run_id=self._run_id, question=self._question, root=root)
+        assignment = Assignment(
+            run_id=self._run_id, question=self._question, root=lineup.root, images=images
+        )
         return await stack.enter_async_context(open_rlm(tree, assignment, view))
 
     async def _layer(self) -> Layer:
@@ -221,7 +209,7 @@ class Run:
         return Answer(
             text=ending.text,
             stop_reason=ending.stop_reason,
-            model=self._options.model,
+            model=self._options.names.model,
             citations=check_citations(ending.text, self._corpus),
             iterations=loop.iterations,
             usage=budget.usage,

@@ -14,6 +14,7 @@ from typing import Any
 from rlm_rag.engine.budget import LimitReached
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.lineup import Lineup
 from rlm_rag.errors import ContextWindowError, ModelError
 from rlm_rag.models.base import Completion, Message, Usage
 from rlm_rag.models.tokens import count_message_tokens
@@ -58,9 +59,9 @@ def failed(message: str, *, too_long: bool = False) -> LeafReply:
 class SubCalls:
     """Sends the leaf calls of one RLM to its sub-model."""
 
-    def __init__(self, *, calls: ModelCalls, model: PricedModel) -> None:
+    def __init__(self, *, calls: ModelCalls, lineup: Lineup) -> None:
         self._calls = calls
-        self._model = model
+        self._lineup = lineup
 
     async def query(
         self,
@@ -112,9 +113,12 @@ class SubCalls:
         Raises:
             Refused: it is not offered.
         """
-        if model not in (None, self._model.name):
-            raise Refused(f"model {model!r} is not offered; leave it out for {self._model.name!r}")
-        return self._model
+        if model is None:
+            return self._lineup.sub
+        leaves = self._lineup.leaves
+        if model not in leaves:
+            raise Refused(f"model {model!r} is not offered; there are {', '.join(leaves)}")
+        return leaves[model]
 
     def reply_tokens(self, model: PricedModel) -> int | None:
         """How long a reply may get, in tokens, None where only the provider knows."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.lineup import Lineup
 from rlm_rag.engine.prompts.texts import Profile
 from rlm_rag.engine.slots import Slots
 from rlm_rag.sandbox.confine.view import Layer, WorkerLimits
@@ -17,10 +17,7 @@ from rlm_rag.trace.recorder import Recorder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """One budget, one trace, one coverage, one sandbox layer for all RLMs of a run.
-
-    `models` are those that `rlm_query` may name as a child's root, by name.
-    """
+    """One budget, one trace, one coverage, one sandbox layer for all RLMs of a run."""
 
     budget: Budget
     limits: Limits
@@ -29,8 +26,7 @@ class Tree:
     layer: Layer
     worker_limits: WorkerLimits
     profile: Profile
-    sub: PricedModel
-    models: Mapping[str, PricedModel]
+    lineup: Lineup
     slots: Slots
 
 
@@ -46,10 +42,14 @@ class Parent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What one RLM is to answer, and by which root model; the run's root has depth 0."""
+    """What one RLM is to answer, and by which root model; the run's root has depth 0.
+
+    `images` are data URLs that its root model is shown with the question.
+    """
 
     run_id: str
     question: str
     root: PricedModel
     depth: int = 0
+    images: tuple[str, ...] = ()
     parent: Parent | None = None
