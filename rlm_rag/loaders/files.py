@@ -12,6 +12,8 @@ from rlm_rag.loaders.text import SNIFF_BYTES, DecodedText, decode_text, is_binar
 
 BINARY_REASON = "binary"
 FOLDER_REASON = "a folder, not a file"
+# Why text that somebody may miss was left out; for the rest a look at the list is enough.
+TELLING_REASONS = ("not readable", "larger than")
 
 _FLAGS = (
     os.O_RDONLY

@@ -23,6 +23,7 @@ from rlm_rag.loaders.values import read_text, read_values
 
 STDIN = "-"
 _LONGEST_PATH_CHARS = 4096
+_TEXT_HINT = f"A text itself: pipe it in and give {STDIN} as the source, or in Python use text=."
 _SPECIAL_FILES = (stat.S_ISFIFO, stat.S_ISSOCK, stat.S_ISCHR, stat.S_ISBLK)
 
 
@@ -119,7 +120,7 @@ def _hint(reason: str) -> str:
     if reason == SECRET_REASON:
         return "Copy it to another name if a model may see its text."
     if "max_file_bytes" in reason:
-        return "Raise max_file_bytes, or split the file."
+        return "Raise the limit (--max-file-bytes, max_file_bytes=), or split the file."
     return "Check the file and its permissions."
 
 
@@ -134,7 +135,7 @@ def _open_stdin(options: LoadOptions, report: LoadReport) -> OpenedSource:
     if len(data) > options.max_file_bytes:
         raise SourceError(
             f"Standard input is larger than {format_bytes(options.max_file_bytes)}.",
-            hint="Raise max_file_bytes, or load it from a file.",
+            hint="Raise the limit: --max-file-bytes, or max_file_bytes=.",
         )
     if not data:
         raise EmptyCorpusError("Standard input is empty.", hint="Pipe a text into it.")
@@ -164,7 +165,7 @@ def _missing(named: str, location: Path, error: OSError | ValueError) -> SourceE
     with suppress(OSError, ValueError):
         siblings = [sibling.name for sibling in location.parent.iterdir()]
         close = difflib.get_close_matches(location.name, siblings, n=3)
-    hint = f"Did you mean {' or '.join(close)}?" if close else "To give a text itself, use text=."
+    hint = f"Did you mean {' or '.join(close)}?" if close else _TEXT_HINT
     return SourceError(f"No such file or folder: {shown}.", hint=hint)
 
 

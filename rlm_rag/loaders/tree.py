@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rlm_rag.corpus import Skipped
 from rlm_rag.errors import SourceError
-from rlm_rag.loaders.files import FOLDER_REASON, failure_reason, read_file
+from rlm_rag.loaders.files import FOLDER_REASON, TELLING_REASONS, failure_reason, read_file
 from rlm_rag.loaders.git import list_work_tree
 from rlm_rag.loaders.ignore import IGNORE_FILE_NAME, IgnoreRules
 from rlm_rag.loaders.options import Entry, LoadOptions, LoadReport
@@ -60,7 +60,7 @@ def read_tree(root: str, options: LoadOptions, report: LoadReport) -> Iterator[E
         found = read_file(location, path, max_file_bytes=options.max_file_bytes)
         if isinstance(found, Skipped):
             reason = "git submodule" if found.reason == FOLDER_REASON else found.reason
-            report.skip(path, reason)
+            _skip(report, path, reason)
             continue
         if found.warning is not None:
             report.warn(path, found.warning)
@@ -94,7 +94,7 @@ def _walk(root: str, options: LoadOptions, report: LoadReport) -> Iterator[str]:
                     f"Cannot list the folder {root or '/'}: {error.strerror}.",
                     hint="Check that you may read it.",
                 ) from error
-            report.skip(printable_path(base[:-1]), failure_reason(error))
+            _skip(report, printable_path(base[:-1]), failure_reason(error))
             continue
         if options.ignore:
             rules = _with_ignore_file(rules, root, base, report)
@@ -108,6 +108,12 @@ def _walk(root: str, options: LoadOptions, report: LoadReport) -> Iterator[str]:
                 pending.append((path + "/", rules))
             else:
                 yield path
+
+
+def _skip(report: LoadReport, path: str, reason: str) -> None:
+    report.skip(path, reason)
+    if reason.startswith(TELLING_REASONS):
+        report.warn(path, f"{reason}, so it was left out")
 
 
 def _with_ignore_file(rules: IgnoreRules, root: str, base: str, report: LoadReport) -> IgnoreRules:
