@@ -65,7 +65,7 @@ class Services:
             found[name] = self._passed_on(name, is_tool=True)
         return found
 
-    def fetch(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, str | None]:
+    def fetch(self, name: str, /, *args: Any, **kwargs: Any) -> tuple[Any, str | None]:
         """Return what the host answers, or None and what was wrong."""
         if name not in self._offered:
             return None, f"{name} is not offered in this run"
@@ -93,14 +93,14 @@ class Services:
         if len(failed) > _MOST_REPORTED:
             self._note(f"{name}: and {len(failed) - _MOST_REPORTED} more failed")
 
-    def text(self, name: str, *args: Any, **kwargs: Any) -> Text:
+    def text(self, name: str, /, *args: Any, **kwargs: Any) -> Text:
         """Return the text that the host answers, or an error Reply."""
         value, wrong = self.fetch(name, *args, **kwargs)
         if wrong is not None:
             return Reply.failed(self.said(name, wrong))
         return Text(value)
 
-    def _rows(self, name: str, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+    def _rows(self, name: str, /, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
         value, wrong = self.fetch(name, *args, **kwargs)
         if wrong is not None:
             self.said(name, wrong)

@@ -105,7 +105,7 @@ class _Desk:
     def open(self, services: Services) -> None:
         self._services = services
 
-    def fetch(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, str | None]:
+    def fetch(self, name: str, /, *args: Any, **kwargs: Any) -> tuple[Any, str | None]:
         assert self._services is not None
         return self._services.fetch(name, *args, **kwargs)
 
