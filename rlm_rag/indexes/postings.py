@@ -65,11 +65,11 @@ class SegmentBuilder:
         total = 0
         for number, (words, boost) in enumerate(zip(windows, boosts, strict=True), start=first):
             counts = Counter(words)
-            self._learn(counts.keys() - self._words.keys())
+            self._learn(set(counts).difference(self._words))
             extra = map(self._extra_terms.get, counts, repeat(0))
             length = len(words) + sum(map(mul, extra, counts.values()))
             if boost:
-                self._learn(boost.keys() - self._words.keys())
+                self._learn(set(boost).difference(self._words))
                 for word, count in boost.items():
                     counts[word] += count
             self._append(number, counts)
