@@ -20,6 +20,8 @@ from rlm_rag.sandbox.confine.view import Launch, Layer, Program, WorkerLimits, r
 from rlm_rag.sandbox.pipes import Inbox, Outbox, Tail
 
 _KILL_GRACE_SECONDS = 5.0
+# What a sealed worker waits for before it seals itself.
+_GO = b"\n"
 # Memory that no block gets, so that a worker can report what a block ran out of it for.
 _RESERVED_BYTES = 64 << 20
 _INFO_SECONDS = 5.0
@@ -190,13 +192,16 @@ async def open_worker(
                 spawned.worker = await _reported_pid(info.fileno(), spawned.process)
                 spawned.worker_handle = os.pidfd_open(spawned.worker)
             _limit(spawned.worker, limits, packed_path)
+            if launch.kept is not None:
+                os.write(spawned.stdin, _GO)
             return ProcessTransport(layer.name, launch, spawned)
         except BaseException as error:
             transport = ProcessTransport(layer.name, launch, spawned)
+            ended = transport.ending
             await transport.kill()
             if isinstance(error, OSError):
                 raise SandboxUnavailableError(
-                    f"the {layer.name} layer did not start a worker ({transport.ending or error})"
+                    f"the {layer.name} layer did not start a worker ({ended or error})"
                 ) from error
             raise
 

@@ -12,12 +12,15 @@ from rlm_rag.sandbox.confine.seccomp import OWN_PID, filter_program
 
 _SCRIPT = Path(__file__).with_name("seal.py")
 # Compiled by the host, whose interpreter the worker's is; a worker would take 2 ms for it.
+# It first waits for a byte, or the end, of its input: a host can bound it only until it is sealed.
 _LINE = """\
+import posix
+posix.read(0, 1)
 import marshal
 names = {{}}
 exec(marshal.loads({script!r}), names)
 names["seal"](**{facts!r})
-del marshal, names
+del marshal, names, posix
 exec(compile({code!r}, "<string>", "exec"))
 """
 
