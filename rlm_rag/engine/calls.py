@@ -170,7 +170,7 @@ class ModelCalls:
             )
         except (ModelError, LimitReached) as error:
             attempts.failed()
-            said = error.detail if isinstance(error, LimitReached) else error.message
+            said = f"not sent: {error.detail}" if isinstance(error, LimitReached) else told(error)
             self._record_reply(call, model.name, None, started, said)
             raise
         except BaseException:
@@ -268,6 +268,11 @@ class _Attempts:
             self._budget.settle(self._reservation, None)
         else:
             self._budget.release(self._reservation)
+
+
+def told(error: ModelError) -> str:
+    """What a failed call says to the code that made it, and to the trace."""
+    return f"{error.message}. {error.hint}" if error.hint else error.message
 
 
 def _is_passing(error: ModelError | LimitReached) -> TypeGuard[ModelError]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rlm_rag.engine.budget import LimitReached
 from rlm_rag.engine.caller import Caller, Refused
-from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.calls import ModelCalls, PricedModel, told
 from rlm_rag.engine.lineup import Lineup
 from rlm_rag.errors import ContextWindowError, ModelError
 from rlm_rag.models.base import Completion, Message, Usage
@@ -138,8 +138,7 @@ class SubCalls:
         except LimitReached as reached:
             return failed(f"not sent: {reached.detail}")
         except ModelError as error:
-            said = f"{error.message}. {error.hint}" if error.hint else error.message
-            return failed(said, too_long=isinstance(error, ContextWindowError))
+            return failed(told(error), too_long=isinstance(error, ContextWindowError))
         reply = _reply(completion)
         if not reply.truncated or max_tokens is not None:
             return reply

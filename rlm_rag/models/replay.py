@@ -60,9 +60,7 @@ class ReplayModel:
             raise self._diverged(prompt)
         reply = replies.popleft()
         if reply.error is not None:
-            raise ModelRequestError(
-                f"the recorded call failed: {reply.error}", hint="a replay repeats failures too"
-            )
+            raise ModelRequestError(reply.error)
         return Completion(reply.text, _usage(reply.usage), reply.model, _reason(reply))
 
     def _diverged(self, prompt: Prompt) -> ModelRequestError:
@@ -111,9 +109,6 @@ def _recorded(trace: Trace) -> list[_Recorded]:
                 sent[event.run, event.call] = _comparable(said), event
             case ReplyReceived() if (event.run, event.call) in sent:
                 prompt, call = sent[event.run, event.call]
-                if call.role == "root" and event.error is None:
-                    text = event.text if event.text.strip() else "(empty reply)"
-                    told.setdefault(event.run, []).append(Message("assistant", text))
                 if calls and _fell_back(calls[-1], prompt, call):
                     calls.pop()
                 calls.append(_Recorded(prompt, call, event))

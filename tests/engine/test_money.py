@@ -1,0 +1,205 @@
+"""Money under any interleaving: retries, joined calls, cancellations, children, a last call."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlm_rag.engine.budget import Budget, LimitReached
+from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.limits import Limits
+from rlm_rag.errors import ModelError, ProviderServerError, RateLimitError
+from rlm_rag.models.base import Completion, Message, ModelRequest, Usage
+from rlm_rag.models.limiter import Limiter
+from rlm_rag.models.prices import ModelFacts, Price
+from rlm_rag.models.sharing import SharedReplies
+from rlm_rag.models.tokens import count_message_tokens
+from rlm_rag.trace.recorder import Recorder
+from tests.virtual_time import run_virtually
+
+PRICE = Price(input_usd=1e-5, output_usd=1e-4, cached_usd=1e-6)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One call: when it comes, what it asks, what the provider does with it."""
+
+    start: int
+    prompt: int
+    words: int
+    failures: int
+    limited: bool
+    seconds: int
+    share: float
+    cancelled_after: int | None
+    child: bool
+    cap: int | None
+
+
+class Provider:
+    """Bills by what it counts; never returns more than the cap it was sent."""
+
+    name = "simulated"
+
+    def __init__(self, plans: list[Plan]) -> None:
+        self.plans = {f"{plan.prompt} " + "word " * plan.words: plan for plan in plans}
+        self.requests: dict[str, int] = {}
+        self.billed = Usage()
+        self.sent = 0
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        self.sent += 1
+        prompt = request.messages[-1].content
+        plan = self.plans[prompt]
+        tried = self.requests[prompt] = self.requests.get(prompt, 0) + 1
+        assert request.max_output_tokens is not None
+        input_tokens = count_message_tokens(request.messages)
+        output_tokens = int(request.max_output_tokens * plan.share)
+        if tried <= plan.failures:
+            await asyncio.sleep(plan.seconds / 2)
+            if plan.limited:
+                raise RateLimitError("slow down", retry_after_seconds=2)
+            raise ProviderServerError("boom")
+        # Whoever is cancelled from here on pays all the same.
+        usage = Usage(
+            calls=1,
+            input_tokens=input_tokens,
+            cached_tokens=input_tokens // 3,
+            output_tokens=output_tokens,
+            usd=PRICE.usd(
+                input_tokens=input_tokens,
+                output_tokens=output_tokens,
+                cached_tokens=input_tokens // 3,
+            ),
+        )
+        self.billed += usage
+        await asyncio.sleep(plan.seconds)
+        return Completion("reply", usage, self.name)
+
+
+plans = st.builds(
+    Plan,
+    start=st.integers(0, 6),
+    prompt=st.integers(0, 6),
+    words=st.sampled_from([0, 30, 400]),
+    failures=st.integers(0, 5),
+    limited=st.booleans(),
+    seconds=st.integers(0, 8),
+    share=st.floats(0, 1),
+    cancelled_after=st.one_of(st.none(), st.none(), st.integers(0, 12)),
+    child=st.booleans(),
+    cap=st.one_of(st.none(), st.integers(1, 600)),
+)
+limits = st.builds(
+    Limits,
+    calls=st.one_of(st.none(), st.integers(1, 20)),
+    usd=st.floats(0.0, 2.0),
+    tokens=st.one_of(st.none(), st.integers(500, 40_000)),
+    seconds=st.one_of(st.none(), st.integers(1, 40)),
+    concurrency=st.integers(1, 4),
+)
+
+
+def final_call(calls: ModelCalls, model: PricedModel, plan: Plan) -> asyncio.Future[Completion]:
+    prompt = f"{plan.prompt} " + "word " * plan.words
+    return asyncio.ensure_future(
+        calls.complete(model, [Message("user", prompt)], role="root", final=True)
+    )
+
+
+@settings(max_examples=150)
+@given(st.lists(plans, min_size=1, max_size=16), limits)
+def test_spend_never_passes_a_limit_and_usage_is_what_was_billed(
+    plans: list[Plan], limits: Limits
+) -> None:
+    provider = Provider(plans)
+
+    async def run() -> tuple[Budget, list[object]]:
+        loop = asyncio.get_running_loop()
+        budget = Budget(limits, clock=loop.time)
+        facts = ModelFacts(price=PRICE, max_output_tokens=1000)
+        model = PricedModel(provider, facts, Limiter(limits.concurrency), shared=SharedReplies())
+        recorder = Recorder(None)
+        root = ModelCalls(run_id="r", budget=budget, limits=limits, recorder=recorder)
+        child = ModelCalls(
+            run_id="r.1", budget=budget, limits=limits, recorder=recorder, keeps_final=False
+        )
+
+        async def one(plan: Plan) -> object:
+            await asyncio.sleep(plan.start)
+            calls = child if plan.child else root
+            prompt = f"{plan.prompt} " + "word " * plan.words
+            call = asyncio.ensure_future(
+                calls.complete(
+                    model,
+                    [Message("user", prompt)],
+                    role="sub",
+                    max_output_tokens=plan.cap,
+                )
+            )
+            if plan.cancelled_after is not None:
+                loop.call_later(plan.cancelled_after, call.cancel)
+            await asyncio.wait([call])
+            if call.cancelled():
+                return "cancelled"
+            error = call.exception()
+            assert error is None or isinstance(error, ModelError | LimitReached), error
+            return error or call.result()
+
+        async with asyncio.timeout(100_000):
+            outcomes = list(await asyncio.gather(*(one(plan) for plan in plans)))
+            (last,) = await asyncio.gather(
+                final_call(root, model, plans[0]), return_exceptions=True
+            )
+        assert isinstance(last, Completion | ModelError | LimitReached), last
+        assert model.limiter.in_flight == 0
+        return budget, outcomes
+
+    budget, outcomes = run_virtually(run())
+    billed, usage = provider.billed, budget.usage
+    assert billed.usd is not None and usage.usd is not None and limits.usd is not None
+    assert billed.usd <= limits.usd + 1e-9
+    assert limits.calls is None or provider.sent <= limits.calls
+    assert limits.tokens is None or billed.input_tokens + billed.output_tokens <= limits.tokens
+    # What was cancelled on its way is counted as its whole estimate, never as less.
+    assert usage.calls >= provider.sent
+    assert usage.usd >= billed.usd - 1e-9
+    assert usage.output_tokens >= billed.output_tokens
+    if "cancelled" not in outcomes:
+        assert usage.calls == provider.sent
+        assert usage.usd == pytest.approx(billed.usd)
+        assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (
+            billed.input_tokens,
+            billed.output_tokens,
+            billed.cached_tokens,
+        )
+        joined = [o for o in outcomes if isinstance(o, Completion) and o.usage.cached_calls]
+        assert usage.cached_calls >= len(joined)
+
+
+def test_the_affordable_part_of_a_batch_runs() -> None:
+    plan = Plan(0, 0, 0, 0, False, 1, 0.1, None, False, None)
+    prompts = [Plan(0, n, 0, 0, False, 1, 0.1, None, False, None) for n in range(60)]
+    provider = Provider([plan, *prompts])
+    # A call may cost 4 cents and costs 0.4: three in flight at first, then what is left over.
+    limits = Limits(calls=None, usd=0.16)
+
+    async def run() -> list[Completion | BaseException]:
+        budget = Budget(limits, clock=asyncio.get_running_loop().time)
+        calls = ModelCalls(run_id="r", budget=budget, limits=limits, recorder=Recorder(None))
+        facts = ModelFacts(price=PRICE, max_output_tokens=400)
+        model = PricedModel(provider, facts, Limiter(16), shared=SharedReplies())
+        asked = (calls.complete(model, [Message("user", f"{n} ")], role="sub") for n in range(60))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    done = run_virtually(run())
+    ran = sum(isinstance(one, Completion) for one in done)
+    assert ran == provider.sent
+    assert 25 <= ran < 60
+    assert provider.billed.usd is not None and provider.billed.usd <= 0.16
+    refused = [str(one) for one in done if isinstance(one, LimitReached)]
+    assert len(refused) == 60 - ran and "does not fit" in refused[0]
