@@ -12,7 +12,6 @@ from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.children import Children
 from rlm_rag.engine.delegate import Delegate
-from rlm_rag.engine.figures import describe
 from rlm_rag.engine.history import History
 from rlm_rag.engine.loop import Loop, status_line
 from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS, Reader
@@ -143,7 +142,7 @@ def _setup(tree: Tree, assignment: Assignment, view: View, services: Services) -
 
 
 def _history(tree: Tree, assignment: Assignment, view: View, *, leaves: bool) -> History:
-    figures = [describe(view)]
+    figures = [view.figures]
     if view.added.documents:
         figures.append(f"added: {len(view.added.documents):,} documents under added:/")
     figures.append(_helpers(tree, leaves=leaves))
@@ -198,7 +197,7 @@ def _record_start(tree: Tree, assignment: Assignment, view: View, session: Sessi
                 "fingerprint": corpus.fingerprint,
                 "documents": len(view),
                 "bytes": view.total_bytes,
-                "lines": sum(view.line_counts()),
+                "lines": view.line_count,
             },
             model=assignment.root.name,
             sub_model=tree.lineup.sub.name,

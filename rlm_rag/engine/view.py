@@ -9,6 +9,7 @@ from itertools import chain, zip_longest
 
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.engine.added import PREFIX, Added
+from rlm_rag.engine.figures import describe
 from rlm_rag.errors import RetrievalError, UsageError
 from rlm_rag.globs import compile_glob
 from rlm_rag.indexes.requests import (
@@ -40,8 +41,8 @@ class Selection:
 class View:
     """A corpus and its retriever, narrowed to some documents without copying any.
 
-    `numbers` are those of the documents in the corpus, None for all; `close` ends what the
-    view opened for itself, never the corpus.
+    `documents` are (number in the corpus, path) of those in view, None for all. `aclose` ends
+    what the view opened for itself, never the corpus.
     """
 
     def __init__(
@@ -49,17 +50,19 @@ class View:
         corpus: Corpus,
         retriever: Retriever,
         *,
-        numbers: Sequence[int] | None = None,
+        documents: Sequence[tuple[int, str]] | None = None,
         added: Added | None = None,
     ) -> None:
         self.corpus = corpus
-        self.numbers = None if numbers is None else tuple(numbers)
         self.added = added or Added()
         self._retriever = retriever
-        known = list(corpus.paths()) if numbers is not None else []
-        self._within = None if numbers is None else tuple(known[number] for number in numbers)
-        self._members = None if self._within is None else frozenset(self._within)
+        self._documents = documents
+        some = documents is not None
+        self.numbers = tuple(number for number, _ in documents or ()) if some else None
+        self._within = tuple(path for _, path in documents or ()) if some else None
+        self._members = frozenset(self._within) if self._within is not None else None
         self._by_name: dict[str, list[str]] | None = None
+        self._figures: str | None = None
 
     def __len__(self) -> int:
         return len(self.corpus) if self.numbers is None else len(self.numbers)
@@ -71,6 +74,11 @@ class View:
     def line_counts(self) -> Iterator[int]:
         """Yield the number of lines of each."""
         return self._of_mine(self.corpus.line_counts())
+
+    @property
+    def line_count(self) -> int:
+        """Lines of all of them."""
+        return self.corpus.line_count if self.numbers is None else sum(self.line_counts())
 
     @property
     def total_bytes(self) -> int:
@@ -146,14 +154,24 @@ class View:
     def narrowed(self, paths: Iterable[str]) -> View:
         """Return a view of these documents alone; added ones among them stay."""
         wanted = frozenset(paths)
-        numbers = [number for number, path in enumerate(self.corpus.paths()) if path in wanted]
+        mine = enumerate(self.corpus.paths()) if self._documents is None else self._documents
+        documents = [(number, path) for number, path in mine if path in wanted]
         added = {path: text for path, text in self.added.documents.items() if path in wanted}
-        return View(self.corpus, self._retriever, numbers=numbers, added=Added(added))
+        return View(self.corpus, self._retriever, documents=documents, added=Added(added))
 
     def shared(self) -> View:
         """Return a view of the same documents, to which others can be added."""
         added = Added(self.added.documents)
-        return View(self.corpus, self._retriever, numbers=self.numbers, added=added)
+        view = View(self.corpus, self._retriever, documents=self._documents, added=added)
+        view._figures = self.figures
+        return view
+
+    @property
+    def figures(self) -> str:
+        """The documents of the corpus in view, in figures; counted once."""
+        if self._figures is None:
+            self._figures = describe(self)
+        return self._figures
 
     async def retrieve(self, request: Request) -> Result:
         """Answer a request about the documents in view.
