@@ -35,10 +35,12 @@ from rlm_rag.indexes.requests import (
     TextResult,
 )
 from rlm_rag.indexes.retriever import ProcessRetriever
+from rlm_rag.indexes.store import default_index_folder, folder_of
 from rlm_rag.loaders.source import Source, load_corpus
 from rlm_rag.loaders.source import load_sources as _load_sources
 from rlm_rag.sandbox.confine.libraries import library_files
 from rlm_rag.sandbox.confine.view import LEAST_MEMORY_BYTES, WorkerLimits
+from rlm_rag.sandbox.docker import DEFAULT_IMAGE
 from rlm_rag.scratch import ScratchFolder
 from rlm_rag.trace.events import Event
 
@@ -66,6 +68,7 @@ class RlmOptions(TypedDict, total=False):
     api_base: str | None
     limits: Limits | None
     sandbox: str
+    sandbox_image: str | None
     sandbox_packages: Sequence[str]
     sandbox_memory_bytes: int | None
     strategy: str
@@ -98,9 +101,16 @@ class SearchableCorpus(Corpus):
         scratch: ScratchFolder | None = None,
         skipped: Iterable[Skipped] = (),
         warnings: Iterable[str] = (),
+        origin: str | None = None,
     ) -> None:
-        super().__init__(packed_path, scratch=scratch, skipped=skipped, warnings=warnings)
-        self._retriever = ProcessRetriever(packed_path)
+        super().__init__(
+            packed_path, scratch=scratch, skipped=skipped, warnings=warnings, origin=origin
+        )
+        self._retriever = ProcessRetriever(
+            packed_path,
+            index_folder=None if origin is None else folder_of(default_index_folder(), origin),
+            origin=origin or "",
+        )
         _OPEN.add(self)
 
     @property
@@ -240,9 +250,9 @@ class RLM:
     cache folder, or in a file given as a path, and answers identical calls of later runs from
     there; identical calls under way are sent once in any case (`rlm_rag.models.sharing` says
     what is identical). `trace` is True for the user's state folder, False for none, or a
-    folder. `sandbox_packages` names installed packages that code in the sandbox may import,
-    `sandbox_memory_bytes` what a worker may use. `on_event` is called with each trace event,
-    on the library's own thread.
+    folder. `sandbox_image` is the image of the sandbox `docker`; `sandbox_packages` names
+    installed packages that code in the sandbox may import, `sandbox_memory_bytes` is what a
+    worker may use. `on_event` is called with each trace event, on the library's own thread.
     """
 
     def __init__(
@@ -253,6 +263,7 @@ class RLM:
         api_base: str | None = None,
         limits: Limits | None = None,
         sandbox: str = "auto",
+        sandbox_image: str | None = None,
         sandbox_packages: Sequence[str] = (),
         sandbox_memory_bytes: int | None = None,
         strategy: str = "auto",
@@ -284,6 +295,7 @@ class RLM:
             ),
             limits=limits or Limits(),
             sandbox=sandbox,
+            sandbox_image=sandbox_image or DEFAULT_IMAGE,
             worker_limits=_worker_limits(sandbox_packages, sandbox_memory_bytes),
             strategy=strategy,
             trace=trace,

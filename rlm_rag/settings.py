@@ -24,7 +24,7 @@ Value = str | int | float | bool | None
 Scope = Literal["flag", "environment", "user", "project"]
 
 DEFAULT_ORIGIN = "default"
-SANDBOXES = ("auto", "bwrap", "namespaces", "landlock", "none")
+SANDBOXES = ("auto", "bwrap", "namespaces", "landlock", "docker", "none")
 STRATEGIES = ("auto", "rlm", "retrieve", "map-reduce", "direct")
 # A settings file is a page of text; one that is larger is not a settings file.
 MAX_FILE_BYTES = 1 << 20
@@ -154,6 +154,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("api_base", _url, project=False),
     Setting("sandbox", _one_of(SANDBOXES), project=False),
     Setting("sandbox_package", _names, project=False),
+    Setting("sandbox_image", _text, project=False),
     Setting("sandbox_memory", _bytes, project=False),
     Setting("strategy", _one_of(STRATEGIES)),
     Setting("trace", _switch),
@@ -177,7 +178,12 @@ SETTINGS: tuple[Setting, ...] = (
 BY_NAME: Mapping[str, Setting] = MappingProxyType({row.name: row for row in SETTINGS})
 _DEFAULTS: Mapping[str, Value] = MappingProxyType(
     dict[str, Value](
-        model=None, sub_model=None, api_base=None, temperature=None, sandbox_package=None
+        model=None,
+        sub_model=None,
+        api_base=None,
+        temperature=None,
+        sandbox_package=None,
+        sandbox_image=None,
     )
     | {"sandbox": "auto", "strategy": "auto", "trace": True, "cache": False}
 )
@@ -198,6 +204,7 @@ class Settings:
     api_base: str | None = None
     sandbox: str = "auto"
     sandbox_package: str | None = None
+    sandbox_image: str | None = None
     sandbox_memory: int | None = None
     strategy: str = "auto"
     trace: bool = True
@@ -329,6 +336,7 @@ class _Found:
             api_base=text("api_base"),
             sandbox=text("sandbox") or "auto",
             sandbox_package=text("sandbox_package"),
+            sandbox_image=text("sandbox_image"),
             sandbox_memory=memory if isinstance(memory, int) else None,
             strategy=text("strategy") or "auto",
             trace=bool(self.values.get("trace", _DEFAULTS["trace"])),

@@ -128,7 +128,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_name(tmp_path: Path) -> None
         ("max-iterations = true", "whole number"),
         ("max-tokens = 1" + "0" * 400, "too large"),
         ('api-base = "localhost:8080"', "must be a URL"),
-        ('sandbox = "docker"', "must be one of"),
+        ('sandbox = "jail"', "must be one of"),
         ('trace = "maybe"', "true or false"),
         ('model = ["a"]', "single value"),
     ],

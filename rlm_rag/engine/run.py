@@ -41,6 +41,7 @@ class RunOptions:
     asking: ModelSettings
     limits: Limits
     sandbox: str
+    sandbox_image: str
     worker_limits: WorkerLimits
     strategy: str
     trace: bool | Path
@@ -187,7 +188,9 @@ class Run:
     async def _layer(self) -> Layer:
         try:
             # Its self-test waits for a process, which must not hold up the loop.
-            return await asyncio.to_thread(choose_layer, self._options.sandbox)
+            return await asyncio.to_thread(
+                choose_layer, self._options.sandbox, image=self._options.sandbox_image
+            )
         except asyncio.CancelledError:
             if self._interrupted:
                 abandon_self_test()

@@ -22,8 +22,7 @@ from rlm_rag.sandbox.pipes import Inbox, Outbox, Tail
 _KILL_GRACE_SECONDS = 5.0
 # What a sealed worker waits for before it seals itself.
 _GO = b"\n"
-# Memory that no block gets, so that a worker can report what a block ran out of it for.
-_RESERVED_BYTES = 64 << 20
+_STOP_SECONDS = 30.0
 _INFO_SECONDS = 5.0
 _INFO_POLL_SECONDS = 0.001
 _INFO_BYTES = 4096
@@ -143,6 +142,8 @@ class ProcessTransport:
         if not await _ended(self._process, _KILL_GRACE_SECONDS):
             self._process.kill()
             await _ended(self._process, _KILL_GRACE_SECONDS)
+        if self._launch.stop:
+            await asyncio.to_thread(run_stop, self._launch)
         self._stderr.close()
         self._outbox.close()
         self._inbox.close()
@@ -191,7 +192,8 @@ async def open_worker(
             if launch.reports_pid:
                 spawned.worker = await _reported_pid(info.fileno(), spawned.process)
                 spawned.worker_handle = os.pidfd_open(spawned.worker)
-            _limit(spawned.worker, limits, packed_path)
+            if not launch.stop:
+                _limit(spawned.worker, limits, packed_path)
             if launch.kept is not None:
                 os.write(spawned.stdin, _GO)
             return ProcessTransport(layer.name, launch, spawned)
@@ -204,6 +206,25 @@ async def open_worker(
                     f"the {layer.name} layer did not start a worker ({ended or error})"
                 ) from error
             raise
+
+
+def run_stop(launch: Launch) -> None:
+    """Run a launch's `stop`, whose failure means that nothing was left to end.
+
+    Raises:
+        SandboxError: it did not come to an end itself.
+    """
+    try:
+        subprocess.run(
+            launch.stop,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=launch.environment,
+            timeout=_STOP_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SandboxError(f"{' '.join(launch.stop)} does not end") from error
 
 
 def _spawn(launch: Launch, info_fd: int) -> _Spawned:
@@ -265,7 +286,7 @@ def _limit(pid: int, limits: WorkerLimits, packed_path: Path | None) -> None:
 
     corpus_bytes = 0 if packed_path is None else packed_path.stat().st_size
     for what, most in (
-        (resource.RLIMIT_DATA, limits.memory_bytes + _RESERVED_BYTES),
+        (resource.RLIMIT_DATA, limits.memory_bytes + limits.reserved_bytes),
         # Maps of nothing cost page tables alone, a 512th of their size, which nothing else bounds.
         (resource.RLIMIT_AS, limits.memory_bytes + _MAPPED_BYTES + corpus_bytes),
         (resource.RLIMIT_STACK, _STACK_BYTES),

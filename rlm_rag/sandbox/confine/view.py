@@ -39,7 +39,8 @@ class WorkerLimits:
 
     `memory_bytes` bounds private memory (RLIMIT_DATA: RLIMIT_AS would count the mapped corpus);
     `processes` counts threads too, and does not hold where the host runs as root; `packages` are
-    installed packages that model code may import, by name.
+    installed packages that model code may import, by name. `reserved_bytes` come on top of the
+    memory, so that a worker can report what a block ran out of it for.
     """
 
     memory_bytes: int = 4 << 30
@@ -48,6 +49,7 @@ class WorkerLimits:
     processes: int = 256
     open_files: int = 256
     packages: tuple[str, ...] = ()
+    reserved_bytes: int = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,9 @@ class Launch:
     `corpus` is the packed file's path as the worker sees it; `folder` is a scratch folder on
     the host, to be closed after the worker's end; `reports_pid` says that the launcher writes
     `{"child-pid": n}` to the descriptor it was given, the worker being another process;
-    `libraries` is the folder of packages as the worker sees it; `kept` is the mask of
-    capabilities that a sealed worker keeps, None where it is not sealed.
+    `libraries` is the folder of packages as the worker sees it; `stop` is a command that ends a
+    worker which is no process of this host, and is limited by its own command then; `kept` is
+    the mask of capabilities that a sealed worker keeps, None where it is not sealed.
     """
 
     argv: tuple[str, ...]
@@ -88,6 +91,7 @@ class Launch:
     folder: ScratchFolder | None = None
     reports_pid: bool = True
     libraries: str = LIBRARIES_INSIDE
+    stop: tuple[str, ...] = ()
     kept: int | None = None
 
 
