@@ -22,7 +22,7 @@ _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 # The last call of Linux 6.12; a C library asks for newer ones and expects to hear of their lack.
 _LAST_KNOWN = 462
 
-_AF_UNIX = 1
+_AF_UNIX, _SOCK_STREAM = 1, 1
 _ANY_BIT = 0xFFFFFFFF
 _MAP_SHARED_ANONYMOUS = 0x21
 _SET_ID_BITS = 0o6000
@@ -38,7 +38,7 @@ _LISTED_PRCTLS = (3, 15, 16, 21, 23, 39, 0x53564D41)
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """Allows a call if its argument, masked, is one of `values` (or is none, where `unless`)."""
+    """Refuses a call unless its argument, masked, is one of `values`; with `unless`, if it is."""
 
     argument: int
     values: tuple[int, ...]
@@ -46,20 +46,23 @@ class _Check:
     unless: bool = False
 
 
+_NO_SET_ID = _Check(1, (0,), mask=_SET_ID_BITS)
+_NO_SET_ID_AT = _Check(2, (0,), mask=_SET_ID_BITS)
 _CHECKS = {
-    "socketpair": _Check(0, (_AF_UNIX,)),
-    "clone": _Check(0, (_THREAD,), mask=_ANY_BIT & ~_THREAD_EXTRAS),
-    "mmap": _Check(3, (_MAP_SHARED_ANONYMOUS,), mask=_MAP_SHARED_ANONYMOUS, unless=True),
-    "ioctl": _Check(1, _LISTED_IOCTLS),
-    "fcntl": _Check(1, _LISTED_FCNTLS),
-    "prctl": _Check(0, _LISTED_PRCTLS),
-    "kill": _Check(0, (OWN_PID,)),
-    "tgkill": _Check(0, (OWN_PID,)),
-    "prlimit64": _Check(0, (0, OWN_PID)),
-    "chmod": _Check(1, (0,), mask=_SET_ID_BITS),
-    "fchmod": _Check(1, (0,), mask=_SET_ID_BITS),
-    "fchmodat": _Check(2, (0,), mask=_SET_ID_BITS),
-    "fchmodat2": _Check(2, (0,), mask=_SET_ID_BITS),
+    # A pair of datagram sockets could still send to the address of any other.
+    "socketpair": (_Check(0, (_AF_UNIX,)), _Check(1, (_SOCK_STREAM,), mask=0xF)),
+    "clone": (_Check(0, (_THREAD,), mask=_ANY_BIT & ~_THREAD_EXTRAS),),
+    "mmap": (_Check(3, (_MAP_SHARED_ANONYMOUS,), mask=_MAP_SHARED_ANONYMOUS, unless=True),),
+    "ioctl": (_Check(1, _LISTED_IOCTLS),),
+    "fcntl": (_Check(1, _LISTED_FCNTLS),),
+    "prctl": (_Check(0, _LISTED_PRCTLS),),
+    "kill": (_Check(0, (OWN_PID,)),),
+    "tgkill": (_Check(0, (OWN_PID,)),),
+    "prlimit64": (_Check(0, (0, OWN_PID)),),
+    "chmod": (_NO_SET_ID,),
+    "fchmod": (_NO_SET_ID,),
+    "fchmodat": (_NO_SET_ID_AT,),
+    "fchmodat2": (_NO_SET_ID_AT,),
 }
 _OF_WRITERS = frozenset({"chmod", "fchmod", "fchmodat", "fchmodat2"})
 
@@ -91,9 +94,10 @@ def _instructions(machine: Machine, *, writing: bool) -> Iterator[bytes]:
     allowed = {**machine.harmless, **(machine.writing if writing else {})}
     for number in allowed.values():
         yield from _answer(number, _ALLOW)
-    for name, check in _CHECKS.items():
+    for name, checks in _CHECKS.items():
         if name in machine.checked and (writing or name not in _OF_WRITERS):
-            body = b"".join(_checked(check))
+            body = b"".join(step for check in checks for step in _checked(check))
+            body += _step(_RETURN, _ALLOW)
             yield _step(_JUMP_EQUAL, machine.checked[name], 0, len(body) // 8)
             yield body
     yield from _answer(machine.checked["clone3"], _ERRNO | errno.ENOSYS)
@@ -112,10 +116,16 @@ def _checked(check: _Check) -> Iterator[bytes]:
     yield _step(_LOAD, _ARGUMENTS_AT + 8 * check.argument)
     if check.mask != _ANY_BIT:
         yield _step(_AND, check.mask)
-    refused = _ERRNO | errno.EPERM
+    refuse = _step(_RETURN, _ERRNO | errno.EPERM)
+    left = len(check.values)
     for value in check.values:
-        yield from _answer(value, refused if check.unless else _ALLOW)
-    yield _step(_RETURN, _ALLOW if check.unless else refused)
+        left -= 1
+        # To the refusal that follows the last value, or past it.
+        if check.unless:
+            yield _step(_JUMP_EQUAL, value, left, 0 if left else 1)
+        else:
+            yield _step(_JUMP_EQUAL, value, left + 1, 0)
+    yield refuse
 
 
 def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
