@@ -108,7 +108,7 @@ class SearchableCorpus(Corpus):
         )
         self._retriever = ProcessRetriever(
             packed_path,
-            index_folder=None if origin is None else folder_of(default_index_folder(), origin),
+            index_folder=_index_folder(origin),
             origin=origin or "",
         )
         _OPEN.add(self)
@@ -209,6 +209,11 @@ def _of_type(kind: type[T], result: Result) -> T:
     if not isinstance(result, kind):
         raise RetrievalError(f"the index answered with a {type(result).__name__}")
     return result
+
+
+def _index_folder(origin: str | None) -> Path | None:
+    root = default_index_folder()
+    return None if origin is None or root is None else folder_of(root, origin)
 
 
 def load(

@@ -49,7 +49,15 @@ class Corpus(Sequence[Document]):
     all work. The packed file lies in a private temporary folder that goes with the corpus.
     """
 
-    __slots__ = ("__weakref__", "_packed", "_packed_path", "_scratch", "_skipped", "_warnings")
+    __slots__ = (
+        "__weakref__",
+        "_origin",
+        "_packed",
+        "_packed_path",
+        "_scratch",
+        "_skipped",
+        "_warnings",
+    )
 
     def __init__(
         self,
@@ -58,12 +66,14 @@ class Corpus(Sequence[Document]):
         scratch: ScratchFolder | None = None,
         skipped: Iterable[Skipped] = (),
         warnings: Iterable[str] = (),
+        origin: str | None = None,
     ) -> None:
         self._packed = PackedCorpus.open(packed_path)
         self._packed_path = packed_path
         self._scratch = scratch
         self._skipped = tuple(skipped)
         self._warnings = tuple(warnings)
+        self._origin = origin
 
     @classmethod
     def from_documents(
@@ -73,11 +83,13 @@ class Corpus(Sequence[Document]):
         shape: str = "documents",
         skipped: Iterable[Skipped] = (),
         warnings: Iterable[str] = (),
+        origin: str | None = None,
     ) -> Corpus:
         """Pack `(path, content)` or `(path, content, encoding)` as they come, one at a time.
 
         `shape` is one of `packed.SHAPES`. `skipped` and `warnings` are read after the last
-        document, so that they may grow while the documents are made.
+        document, so that they may grow while the documents are made. `origin` is as the
+        property of that name.
 
         Raises:
             SourceError: two documents have the same path.
@@ -95,7 +107,9 @@ class Corpus(Sequence[Document]):
             with PackedWriter(packed_path, shape=shape) as writer:
                 for path, content, *encoding in documents:
                     writer.add(path, content, encoding=encoding[0] if encoding else None)
-            return cls(packed_path, scratch=scratch, skipped=skipped, warnings=warnings)
+            return cls(
+                packed_path, scratch=scratch, skipped=skipped, warnings=warnings, origin=origin
+            )
         except BaseException:
             scratch.close()
             raise
@@ -108,6 +122,7 @@ class Corpus(Sequence[Document]):
             scratch=corpus._scratch,
             skipped=corpus._skipped,
             warnings=corpus._warnings,
+            origin=corpus._origin,
         )
         corpus._scratch = None
         corpus._packed.close()
@@ -122,6 +137,14 @@ class Corpus(Sequence[Document]):
     def warnings(self) -> tuple[str, ...]:
         """What was loaded in part, or by a guess; each names its path."""
         return self._warnings
+
+    @property
+    def origin(self) -> str | None:
+        """Where it was loaded from, and how; the same when the same is loaded again.
+
+        None where it came as values or from standard input, and cannot be.
+        """
+        return self._origin
 
     @property
     def packed_path(self) -> Path:

@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
-    from typing import AnyStr
+    from typing import Any, AnyStr
 
     BytesLike = bytes | bytearray | memoryview | mmap.mmap
 
@@ -437,7 +437,7 @@ class PackedCorpus:
             end = len(self._view) - _TRAILER.size
             names = _decode(self._view[self._encodings_at : end]).split("\n")
             self._encodings = tuple(name or None for name in names)
-        place = self._row(number)[2]
+        place: int = self._row(number)[2]
         if place >= len(self._encodings):
             raise _damaged("a document's encoding has no name")
         return self._encodings[place]
@@ -509,7 +509,7 @@ class PackedCorpus:
             raise _damaged("its shape is unknown")
         self._fingerprint = trailer[8].hex()
 
-    def _row(self, number: int) -> tuple[int, ...]:
+    def _row(self, number: int) -> tuple[Any, ...]:
         if not 0 <= number < self._count:
             raise IndexError(f"document {number} of {self._count}")
         if self._map is None:

@@ -33,9 +33,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session", autouse=True)
-def clean_environment() -> Iterator[None]:
-    """Neither keys nor settings of whoever runs the tests, in this process or its children."""
+def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Neither keys, settings nor caches of whoever runs the tests, here or in child processes."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         for name in list(os.environ):
             if name.startswith(_FOREIGN_PREFIXES) or name.endswith(_FOREIGN_ENDINGS):
                 patch.delenv(name)

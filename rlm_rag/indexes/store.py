@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.segment import Segment, SegmentError
 
 MAX_STORED_BYTES = 4 << 30
@@ -42,11 +41,10 @@ class StoredIndex:
     used: float
 
 
-def default_index_folder(environ: Mapping[str, str] | None = None) -> Path:
+def default_index_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     """The folder of all indexes, in `XDG_CACHE_HOME` or the platform's own cache folder.
 
-    Raises:
-        RetrievalError: none is chosen, and this user has no home folder.
+    None where none is chosen and this user has no home folder.
     """
     environ = os.environ if environ is None else environ
     chosen = environ.get("XDG_CACHE_HOME", "")
@@ -57,11 +55,8 @@ def default_index_folder(environ: Mapping[str, str] | None = None) -> Path:
         return Path(local) / "rlm-rag" / "Cache" / "indexes"
     try:
         home = Path.home()
-    except RuntimeError as error:
-        raise RetrievalError(
-            "there is no folder for indexes: this user has no home folder",
-            hint="set XDG_CACHE_HOME to a folder that can be written",
-        ) from error
+    except RuntimeError:
+        return None
     below = "Library/Caches" if sys.platform == "darwin" else ".cache"
     return home / below / "rlm-rag" / "indexes"
 

@@ -32,7 +32,7 @@ class OpenedSource:
     """A source whose documents are read as `entries` is consumed.
 
     `name` is its last component, `label` what messages call it; `is_document` says that the
-    source itself is the one document.
+    source itself is the one document, `location` where it lies if it is a folder or a file.
     """
 
     shape: str
@@ -40,6 +40,7 @@ class OpenedSource:
     name: str
     label: str
     is_document: bool = False
+    location: Path | None = None
 
 
 def open_source(source: object, options: LoadOptions, report: LoadReport) -> OpenedSource:
@@ -89,7 +90,8 @@ def _open_named(
     )
     if stat.S_ISDIR(mode):
         entries = read_tree(str(location), options, report)
-        return OpenedSource("documents", entries, name, f"the folder {location}")
+        label = f"the folder {location}"
+        return OpenedSource("documents", entries, name, label, location=location)
     if any(is_kind(mode) for is_kind in _SPECIAL_FILES):
         raise SourceError(
             f"Not a regular file: {location}.", hint=f"Pipe it in and give {STDIN} as the source."
@@ -97,9 +99,10 @@ def _open_named(
     label = f"the file {location}"
     if holds_documents(location, max_file_bytes=options.max_file_bytes):
         entries = read_documents(location, max_file_bytes=options.max_file_bytes)
-        return OpenedSource("documents", _selected(entries, options), name, label)
+        entries = _selected(entries, options)
+        return OpenedSource("documents", entries, name, label, location=location)
     entries = _read_single(location, name, options, report)
-    return OpenedSource("documents", entries, name, label, is_document=True)
+    return OpenedSource("documents", entries, name, label, is_document=True, location=location)
 
 
 def _read_single(

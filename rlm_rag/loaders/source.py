@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -47,7 +48,7 @@ def load_corpus(
         raise UsageError("Give a source or text=, and not both.")
     report = LoadReport()
     opened = open_source(source, options, report) if text is None else open_text(text)
-    return _pack(opened, options, report)
+    return _pack(opened, options, report, _origin([opened], options))
 
 
 def load_sources(
@@ -78,12 +79,13 @@ def load_sources(
         for (_, source), report in zip(chosen, reports, strict=True)
     ]
     if len(opened) == 1 and chosen[0][0] is None:
-        return _pack(opened[0], options, reports[0])
+        return _pack(opened[0], options, reports[0], _origin(opened, options))
     names = _unique([name or one.name for (name, _), one in zip(chosen, opened, strict=True)])
     merged = LoadReport()
     entries = _prefixed(list(zip(names, opened, reports, strict=True)), merged)
     label = "any of: " + ", ".join(one.label for one in opened)
-    return _pack(OpenedSource("documents", entries, "sources", label), options, merged)
+    joined = OpenedSource("documents", entries, "sources", label)
+    return _pack(joined, options, merged, _origin(opened, options, names))
 
 
 def _options(
@@ -103,14 +105,38 @@ def _options(
     return options
 
 
-def _pack(opened: OpenedSource, options: LoadOptions, report: LoadReport) -> Corpus:
+def _pack(
+    opened: OpenedSource, options: LoadOptions, report: LoadReport, origin: str | None
+) -> Corpus:
     corpus = Corpus.from_documents(
-        opened.entries, shape=opened.shape, skipped=report.skipped, warnings=report.warnings
+        opened.entries,
+        shape=opened.shape,
+        skipped=report.skipped,
+        warnings=report.warnings,
+        origin=origin,
     )
     if len(corpus) == 0:
         corpus.close()
         raise _empty(opened.label, options, report)
     return corpus
+
+
+def _origin(
+    opened: Sequence[OpenedSource], options: LoadOptions, names: Sequence[str] = ()
+) -> str | None:
+    """Return what is loaded as a command line would say it; None where it is no file's."""
+    words: list[str] = []
+    for number, one in enumerate(opened):
+        if one.location is None:
+            return None
+        real = os.path.realpath(one.location)
+        words.append(f"{names[number]}={real}" if names else real)
+    words += [word for glob in options.include for word in ("--include", glob)]
+    words += [word for glob in options.exclude for word in ("--exclude", glob)]
+    words += ["--hidden"] * options.hidden + ["--no-ignore"] * (not options.ignore)
+    if options.max_file_bytes != DEFAULT_MAX_FILE_BYTES:
+        words += ["--max-file-bytes", str(options.max_file_bytes)]
+    return shlex.join(words)
 
 
 def _empty(label: str, options: LoadOptions, report: LoadReport) -> EmptyCorpusError:
