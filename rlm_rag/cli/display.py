@@ -10,6 +10,7 @@ from typing import Any
 
 from rlm_rag.cli import streams
 from rlm_rag.trace.events import (
+    Answered,
     BlockOutput,
     BlockStarted,
     CallSent,
@@ -17,6 +18,7 @@ from rlm_rag.trace.events import (
     LimitReached,
     ReplyReceived,
     Retrieved,
+    RunStarted,
     TurnStarted,
 )
 
@@ -34,6 +36,8 @@ class ProgressLine:
         self._lock = threading.Lock()
         self._started = time.monotonic()
         self._shown_at = 0.0
+        self._root = ""
+        self._children = 0
         self._turn = 0
         self._lookups = 0
         self._in_flight = 0
@@ -55,11 +59,17 @@ class ProgressLine:
                 streams.to_stderr(ERASE_LINE)
 
     def _count(self, event: Event) -> None:
+        # The root is the first to be heard of; its turns are the ones to follow.
+        self._root = self._root or event.run
         match event:
-            case TurnStarted():
+            case RunStarted() if event.run != self._root:
+                self._children += 1
+            case Answered() if event.run != self._root:
+                self._children -= 1
+            case TurnStarted() if event.run == self._root:
                 self._turn = event.turn
                 self._doing = "asking the model"
-            case BlockStarted():
+            case BlockStarted() if event.run == self._root:
                 self._doing = "running code"
             case Retrieved():
                 self._lookups += 1
@@ -76,6 +86,8 @@ class ProgressLine:
 
     def _line(self, now: float) -> str:
         parts = [f"turn {self._turn}: {self._doing}", f"{self._lookups} look-ups"]
+        if self._children:
+            parts.append("1 child" if self._children == 1 else f"{self._children} children")
         if self._in_flight > 1:
             parts.append(f"{self._in_flight} calls in flight")
         if self._tokens:

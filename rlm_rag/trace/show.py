@@ -16,6 +16,9 @@ from rlm_rag.trace.events import (
     ReplyReceived,
     Retrieved,
     RunStarted,
+    TaskEnded,
+    TaskStarted,
+    TaskTold,
     TurnStarted,
 )
 from rlm_rag.trace.reader import Trace
@@ -79,6 +82,12 @@ class _View:
                 yield from self._reply(event)
             case Retrieved():
                 yield self._retrieval(event)
+            case TaskStarted():
+                yield f"   task {event.task} {_one_line(event.name)}: {_one_line(event.function)}"
+            case TaskTold():
+                yield f"   task {event.task} told: {_one_line(event.text)}"
+            case TaskEnded():
+                yield f"   task {event.task} {_one_line(event.status)}, {event.seconds:.2f} s"
             case LimitReached():
                 yield f"Limit {_one_line(event.name)}: {_one_line(event.detail)}"
             case Answered():

@@ -11,6 +11,9 @@ from rlm_rag.trace.events import (
     ReplyReceived,
     Retrieved,
     RunStarted,
+    TaskEnded,
+    TaskStarted,
+    TaskTold,
     TurnStarted,
 )
 from rlm_rag.trace.reader import read_trace
@@ -183,10 +186,24 @@ def test_a_child_is_indented_under_its_parent(shown):
     assert any(line.startswith("    Run r2, child of r1") for line in lines)
 
 
+def test_tasks_are_told_from_their_start_to_their_end(shown):
+    events = [
+        start(),
+        TaskStarted(run="r1", task=3, block=1, seq=1, name="look\x1b[2J", function="rlm_query"),
+        TaskTold(run="r1", task=3, block=2, text="go\r left"),
+        TaskEnded(run="r1", task=3, status="cancelled", result=None, usage={}, seconds=1.5),
+    ]
+    lines = shown(events)
+    assert any(line.strip().startswith("task 3 look") for line in lines)
+    assert any("task 3 told: go" in line for line in lines)
+    assert any("task 3 cancelled, 1.50 s" in line for line in lines)
+    assert all(line.isprintable() for line in lines)
+
+
 def test_a_run_that_was_cut_off_says_so(shown, tmp_path):
     assert "cut off" in shown(RUN[:-1])[-1]
     path = tmp_path / "torn.jsonl"
     path.write_bytes(b"")
-    assert "no events" in list(render(read_trace(path)))[0]
+    assert "no events" in next(iter(render(read_trace(path))))
     path.write_bytes(b'{"schema')
     assert "torn" in list(render(read_trace(path)))[-1]
