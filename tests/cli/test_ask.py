@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.loopback import rate_limited
+from tests.servers.openai_chat import OpenAiChatServer
+
 from .conftest import COMMAND, Run
 
 QUESTION = "How many seconds does backoff wait before the next try?"
@@ -179,3 +182,84 @@ def test_an_interrupt_while_loading_exits_with_130(environment: dict[str, str]) 
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     assert stderr == "interrupted\n"
+
+
+def test_an_estimate_sends_nothing_and_needs_no_key(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("ask", str(repo), QUESTION, "--model", "gpt-4o", "--estimate")
+    assert done.returncode == 0
+    low, likely, high = (line.split() for line in done.stdout.splitlines())
+    assert [low[0], likely[0], high[0]] == ["low", "likely", "high"]
+    money = [float(row[1].removeprefix("$")) for row in (low, likely, high)]
+    assert 0 < money[0] < money[1] < money[2]
+    assert "turns" in done.stderr and "gpt-4o: $2.5 in, $10 out" in done.stderr
+    shown = json.loads(
+        rlm_rag("ask", str(repo), QUESTION, "--model", "gpt-4o", "--estimate", "--json").stdout
+    )
+    assert set(shown) >= {"schema_version", "low", "likely", "high", "assumptions"}
+    unknown = rlm_rag("ask", str(repo), QUESTION, "--model", "nobody/knows", "--estimate")
+    assert unknown.stdout.count("price unknown") == 3
+    assert "--price" in unknown.stderr
+
+
+def test_replies_that_were_kept_are_not_asked_for_again(
+    rlm_rag: Run, repo: Path, tmp_path: Path, openai_server: OpenAiChatServer
+) -> None:
+    openai_server.script = lambda request: (
+        ready(f"It is {len(openai_server.received)}.")
+        if len(request.messages) == 2
+        else "never reached"
+    )
+    arguments = ("ask", str(repo), QUESTION, "--model", "m", "--api-base", openai_server.api_base)
+    first = rlm_rag(*arguments, "--cache", "--no-trace")
+    again = rlm_rag(*arguments, "--no-trace", env={"RLM_RAG_CACHE": "1"})
+    without = rlm_rag(*arguments, "--no-trace")
+    assert "It is 1." in first.stdout
+    assert "It is 1." in again.stdout
+    assert "It is 2." in without.stdout
+    assert "0 calls, " in again.stderr
+    assert "1 calls answered without sending" in again.stderr
+    assert "answered without" not in first.stderr
+    assert (tmp_path / "home" / ".cache" / "rlm-rag" / "replies.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_models_images_and_parameters_are_given_by_flags(
+    rlm_rag: Run, repo: Path, tmp_path: Path, openai_server: OpenAiChatServer
+) -> None:
+    (tmp_path / "shot.png").write_bytes(b"\x89PNG\r\n\x1a\n0000")
+    openai_server.script = [
+        rate_limited(1000),
+        block("llm_query('x', model='other')"),
+        "leaf",
+        ready("Done."),
+    ]
+    done = rlm_rag(
+        *("ask", str(repo), QUESTION, "--model", "m", "--api-base", openai_server.api_base),
+        *("--fallback-model", "spare", "--allow-model", "other", "--temperature", "0"),
+        *("--model-option", "top_p=0.5", "--model-option", "reasoning_effort=low"),
+        *("--image", str(tmp_path / "shot.png"), "--no-trace", "--model-at-depth", "1=deep"),
+    )
+    assert done.returncode == 0, done.stderr
+    sent = [request.json for request in openai_server.received]
+    assert [each["model"] for each in sent] == ["m", "spare", "other", "spare"]
+    assert all((each["temperature"], each["top_p"]) == (0, 0.5) for each in sent)
+    assert all(each["reasoning_effort"] == "low" for each in sent)
+    assert sent[0]["messages"][1]["content"][1]["image_url"]["url"].startswith("data:image/png;")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--model-option", "top_p"), "no such pair"),
+        (("--model-option", "max_tokens=5"), "cannot be set"),
+        (("--model-at-depth", "0=m"), "no depth from 1 on"),
+        (("--temperature", "hot"), "must be a number"),
+        (("--image", "missing.png"), "takes no images"),
+        (("--fallback-model", "nosuch/model-of-nobody"), "no provider is known"),
+    ],
+)
+def test_model_flags_that_cannot_be_used_exit_with_two(
+    rlm_rag: Run, repo: Path, flags: tuple[str, ...], words: str
+) -> None:
+    done = rlm_rag("ask", str(repo), QUESTION, "--no-trace", *flags)
+    assert done.returncode == 2
+    assert words in done.stderr

@@ -1,0 +1,143 @@
+"""What a run may cost is told before it starts, and mostly comes true."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+import rlm_rag
+from rlm_rag import Limits, SearchableCorpus
+from rlm_rag.engine.estimate import Estimate
+from rlm_rag.models.tokens import count_tokens
+from tests.servers.loopback import Received, Step, reply
+from tests.servers.openai_chat import OpenAiChatServer
+
+QUESTION = "How does the parser recover from an unbalanced bracket?"
+PRICE = "0.25/2"
+# What a provider counts, against our own count, which is meant to be too high.
+PROVIDER_SHARE = 0.85
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Iterator[SearchableCorpus]:
+    dice = random.Random(5)
+    words = [f"word{n}" for n in range(3000)]
+    entries = [
+        {
+            "path": f"src/module_{number}.py",
+            "content": "\n".join(
+                f"def {dice.choice(words)}_{line}(value):\n    return {dice.sample(words, 5)}"
+                for line in range(120)
+            ),
+        }
+        for number in range(40)
+    ]
+    with rlm_rag.load(entries) as loaded:
+        yield loaded
+
+
+class Habit:
+    """A root model that takes so many turns, prints so much, and asks so many leaves."""
+
+    def __init__(self, seed: int) -> None:
+        dice = random.Random(seed)
+        self.turns = dice.choice([1, 2, 2, 3, 4, 5, 6, 8, 10, 14])
+        self.printed = [dice.choice([200, 1500, 4000, 12_000]) for _ in range(self.turns)]
+        self.thought = [dice.randrange(20, 400) for _ in range(self.turns)]
+        self.leaves = dice.choice([0, 0, 3, 8, 20, 60])
+        self.leaf_files = dice.choice([1, 2, 5])
+        self.leaf_words = dice.randrange(10, 300)
+
+    def play(self, request: Received) -> Step:
+        if request.messages[0]["role"] != "system":
+            return self._billed(request, "word " * self.leaf_words)
+        turn = sum(message["role"] == "assistant" for message in request.messages)
+        code = f"print(str(context)[: {self.printed[turn]}])\n"
+        if turn == 0 and self.leaves:
+            code += (
+                f"llm_query_batched([f'{{n}} ' + ''.join(c['content'] for c in "
+                f"context[n % 30 : n % 30 + {self.leaf_files}]) for n in range({self.leaves})])\n"
+            )
+        if turn == self.turns - 1:
+            code += "FINAL('It skips to the next bracket.')\n"
+        thought = "I look at it. " * (self.thought[turn] // 4)
+        return self._billed(request, f"{thought}\n```repl\n{code}```")
+
+    def _billed(self, request: Received, text: str) -> Step:
+        counted = sum(count_tokens(message["content"]) for message in request.messages)
+        usage = {
+            "prompt_tokens": int(counted * PROVIDER_SHARE),
+            "completion_tokens": int(count_tokens(text) * PROVIDER_SHARE),
+        }
+        return reply(text, usage=usage)
+
+
+def estimated(corpus: SearchableCorpus, limits: Limits, **options: str) -> Estimate:
+    given = {"model": "test", "price": PRICE, **options}
+    return rlm_rag.RLM(limits=limits, **given).estimate(corpus, QUESTION)  # type: ignore[arg-type]
+
+
+def test_sixteen_of_twenty_runs_cost_what_was_said(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    limits = Limits(usd=5.0)
+    said = estimated(corpus, limits)
+    assert openai_server.received == []
+    assert said.low.usd is not None and said.high.usd is not None
+    costs = []
+    for seed in range(20):
+        openai_server.script = Habit(seed).play
+        found = rlm_rag.ask(
+            corpus,
+            QUESTION,
+            model="test",
+            api_base=openai_server.api_base,
+            price=PRICE,
+            limits=limits,
+            trace=False,
+        )
+        assert found.stop_reason == "answered"
+        assert found.usage.usd is not None
+        costs.append(found.usage.usd)
+    within = [cost for cost in costs if said.low.usd <= cost <= said.high.usd]
+    assert len(within) >= 16, (said.low.usd, said.high.usd, sorted(costs))
+    assert said.likely.usd is not None
+    assert min(costs) < said.likely.usd < max(costs)
+
+
+def test_low_likely_and_high_rise_and_keep_to_the_limits(corpus: SearchableCorpus) -> None:
+    said = estimated(corpus, Limits())
+    cases = (said.low, said.likely, said.high)
+    for measure in ("calls", "input_tokens", "output_tokens", "usd"):
+        low, likely, high = (getattr(case, measure) for case in cases)
+        assert 0 < low < likely < high
+    tight = estimated(corpus, Limits(usd=0.002, calls=3, iterations=2))
+    assert tight.high.usd == pytest.approx(0.002)
+    assert tight.high.calls <= 3
+    fewer = estimated(corpus, Limits(tokens=9000))
+    assert fewer.high.input_tokens + fewer.high.output_tokens <= 9000
+
+
+def test_each_model_is_counted_at_its_own_price(
+    corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    rlm = rlm_rag.RLM(model="gpt-4o", sub_model="gpt-4o-mini")
+    dearer = rlm_rag.RLM(model="gpt-4o").estimate(corpus, QUESTION)
+    said = rlm.estimate(corpus, QUESTION)
+    assert said.low.usd == pytest.approx(dearer.low.usd)
+    assert said.high.usd is not None and dearer.high.usd is not None
+    assert said.high.usd < dearer.high.usd
+    assert any("gpt-4o-mini: $0.15 in, $0.6 out" in line for line in said.assumptions)
+
+
+def test_an_unknown_price_is_said_and_tokens_are_counted_all_the_same(
+    corpus: SearchableCorpus,
+) -> None:
+    said = rlm_rag.RLM(model="nobody/knows").estimate(corpus, QUESTION)
+    assert (said.low.usd, said.likely.usd, said.high.usd) == (None, None, None)
+    assert said.high.input_tokens > 0
+    assert any("not known" in line and "--price" in line for line in said.assumptions)
+    assert said.to_dict()["likely"]["usd"] is None
