@@ -19,6 +19,7 @@ from rlm_rag.engine.loop_thread import loop_thread, outcome
 from rlm_rag.engine.run import Run, RunOptions
 from rlm_rag.errors import RetrievalError, RlmRagError, RunInterrupted, UsageError
 from rlm_rag.indexes.requests import (
+    AnyRequest,
     GrepRequest,
     GrepResult,
     Hit,
@@ -118,7 +119,7 @@ class SearchableCorpus(Corpus):
         """The face of the index process; its methods run on the library's own event loop."""
         return self._retriever
 
-    def retrieve(self, request: Request) -> Result:
+    def retrieve(self, request: AnyRequest) -> Result:
         """Answer any request of `rlm_rag.indexes.requests`.
 
         Raises:

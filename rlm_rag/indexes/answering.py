@@ -20,14 +20,16 @@ from rlm_rag.indexes.requests import (
     MAX_CONTEXT_LINES,
     MAX_GREP_HITS,
     MAX_K,
+    AnyRequest,
     BordersRequest,
     BordersResult,
     GrepRequest,
     GrepResult,
+    IndexRequest,
+    IndexResult,
     OutlineRequest,
     ReadRequest,
     RepoMapRequest,
-    Request,
     Result,
     SearchRequest,
     SearchResult,
@@ -36,7 +38,6 @@ from rlm_rag.indexes.requests import (
     TextResult,
     checked_timeout,
 )
-from rlm_rag.indexes.search import Searcher
 from rlm_rag.indexes.segment import SegmentError
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.indexes.symbols import symbols
@@ -44,6 +45,7 @@ from rlm_rag.packed import PackedCorpus
 
 if TYPE_CHECKING:
     from rlm_rag.indexes.index import SearchIndex
+    from rlm_rag.indexes.search import Searcher
 
 MAX_QUERY_CHARS = 200_000
 
@@ -86,7 +88,7 @@ class Answerer:
         store = SegmentStore(index_folder, stamp=stamp_of(Weights()), origin=origin)
         return cls(PackedCorpus.open(packed_path), store=store, packed_path=packed_path)
 
-    def answer(self, request: Request) -> Result:
+    def answer(self, request: AnyRequest) -> Result:
         """Answer one request.
 
         Raises:
@@ -101,7 +103,7 @@ class Answerer:
             self._store.remove_damaged()
             return self._answered(request)
 
-    def _answered(self, request: Request) -> Result:
+    def _answered(self, request: AnyRequest) -> Result:
         if isinstance(request, SearchRequest):
             return self._search(request)
         if isinstance(request, GrepRequest):
@@ -110,6 +112,8 @@ class Answerer:
             return self._symbols(request)
         if isinstance(request, BordersRequest):
             return self._borders(request)
+        if isinstance(request, IndexRequest):
+            return self._describe(request)
         try:
             return self._text(request)
         except RetrievalError as error:
@@ -124,6 +128,23 @@ class Answerer:
     def close(self) -> None:
         """Unmap the corpus."""
         self._corpus.close()
+
+    def _describe(self, request: IndexRequest) -> IndexResult:
+        damaged = 0
+        if request.verify:
+            damaged = self._store.remove_damaged()
+            self._searcher = None
+        index, folder = self.index, self._store.folder
+        return IndexResult(
+            documents=index.postings.document_count,
+            windows=index.postings.window_count,
+            segments=len(index.segments),
+            size_bytes=sum(segment.size_bytes for segment in index.segments),
+            added=index.added,
+            damaged=damaged,
+            folder=None if folder is None or self._store.note else str(folder),
+            note=self._store.note,
+        )
 
     def _search(self, request: SearchRequest) -> SearchResult:
         _check_text("query", request.query, limit=MAX_QUERY_CHARS)
@@ -202,6 +223,7 @@ class Answerer:
         if self._searcher is None:
             # Not before: numpy is slow to import, and no other request needs it.
             from rlm_rag.indexes.index import build_index
+            from rlm_rag.indexes.search import Searcher
 
             index = build_index(
                 self._corpus,

@@ -77,6 +77,13 @@ class BordersRequest:
     text: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class IndexRequest:
+    """Bring the search index up to date; with `verify`, read all that is stored of it as well."""
+
+    verify: bool = False
+
+
 Request = (
     SearchRequest
     | GrepRequest
@@ -86,6 +93,8 @@ Request = (
     | RepoMapRequest
     | BordersRequest
 )
+# What a caller who owns the index may ask as well; no REPL can.
+AnyRequest = Request | IndexRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +180,25 @@ class BordersResult:
     note: str | None = None
 
 
-Result = SearchResult | GrepResult | SymbolsResult | TextResult | BordersResult
+@dataclass(frozen=True, slots=True)
+class IndexResult:
+    """What the search index of a corpus is.
+
+    `added` of the documents were indexed for this answer; `damaged` segments were found and
+    made anew. `folder` is where it is kept, None in memory.
+    """
+
+    documents: int
+    windows: int
+    segments: int
+    size_bytes: int
+    added: int
+    damaged: int = 0
+    folder: str | None = None
+    note: str | None = None
+
+
+Result = SearchResult | GrepResult | SymbolsResult | TextResult | BordersResult | IndexResult
 
 
 def checked_timeout(seconds: object) -> float:

@@ -10,11 +10,11 @@ from pathlib import Path
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.child import command, environment
 from rlm_rag.indexes.requests import (
+    AnyRequest,
     BordersRequest,
     GrepRequest,
     OutlineRequest,
     ReadRequest,
-    Request,
     Result,
     checked_timeout,
 )
@@ -61,7 +61,7 @@ class ProcessRetriever:
         """The process's id, or None while there is none."""
         return self._process.pid if self._process is not None else None
 
-    async def retrieve(self, request: Request) -> Result:
+    async def retrieve(self, request: AnyRequest) -> Result:
         """Answer one request.
 
         Raises:
@@ -201,7 +201,7 @@ def _closed() -> RetrievalError:
     return RetrievalError("the corpus is closed", hint="load it again")
 
 
-def _seconds(request: Request) -> float:
+def _seconds(request: AnyRequest) -> float:
     """Return how long the process may take over a request."""
     if isinstance(request, GrepRequest):
         return checked_timeout(request.timeout_seconds) + _GREP_GRACE_SECONDS

@@ -123,13 +123,19 @@ class SegmentStore:
                 )
         return Segment(data, self._stamp)
 
-    def remove_damaged(self) -> None:
-        """Read all of every segment, and remove those that are damaged."""
+    def remove_damaged(self) -> int:
+        """Read all of every segment, remove those that are damaged, and return how many."""
+        removed = 0
+        paths = set(_files(self._folder)) if self._folder else set()
         for segment in self.open():
+            paths.discard(segment.path)
             try:
                 segment.check()
             except SegmentError:
                 self.remove([segment])
+                removed += 1
+        # Those left were not even opened.
+        return removed + len(paths)
 
     def remove(self, segments: Iterable[Segment]) -> None:
         """Remove segments; who has them open keeps what they hold."""

@@ -8,16 +8,18 @@ from typing import Any
 
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import (
+    AnyRequest,
     BordersRequest,
     BordersResult,
     GrepHit,
     GrepRequest,
     GrepResult,
     Hit,
+    IndexRequest,
+    IndexResult,
     OutlineRequest,
     ReadRequest,
     RepoMapRequest,
-    Request,
     Result,
     SearchRequest,
     SearchResult,
@@ -27,7 +29,7 @@ from rlm_rag.indexes.requests import (
     TextResult,
 )
 
-_REQUESTS: dict[str, type[Request]] = {
+_REQUESTS: dict[str, type[AnyRequest]] = {
     kind.__name__: kind
     for kind in (
         SearchRequest,
@@ -37,6 +39,7 @@ _REQUESTS: dict[str, type[Request]] = {
         ReadRequest,
         RepoMapRequest,
         BordersRequest,
+        IndexRequest,
     )
 }
 
@@ -54,6 +57,8 @@ def to_json(result: Result) -> Any:
         return [asdict(symbol) for symbol in result.symbols]
     if isinstance(result, BordersResult):
         return [list(border) for border in result.borders]
+    if isinstance(result, IndexResult):
+        return asdict(result)
     if isinstance(result, TextResult):
         return f"Error: {result.error}" if result.error else result.text
     value: dict[str, Any] = {
@@ -77,7 +82,7 @@ def _grep_hit(hit: GrepHit) -> dict[str, Any]:
     return value
 
 
-def encode_request(number: int, request: Request) -> bytes:
+def encode_request(number: int, request: AnyRequest) -> bytes:
     """Return a request as one line.
 
     Raises:
@@ -90,7 +95,7 @@ def encode_request(number: int, request: Request) -> bytes:
         raise RetrievalError(f"the request cannot be sent: {error}") from error
 
 
-def decode_request(line: bytes) -> tuple[int, Request]:
+def decode_request(line: bytes) -> tuple[int, AnyRequest]:
     """Read what `encode_request` wrote."""
     value = json.loads(line)
     return value["id"], _REQUESTS[value["kind"]](**value["fields"])
@@ -128,6 +133,8 @@ def decode_result(line: bytes) -> tuple[int, Result | RetrievalError]:
         case "BordersResult":
             borders = tuple((line, depth) for line, depth in fields["borders"])
             return number, BordersResult(borders, fields["note"])
+        case "IndexResult":
+            return number, IndexResult(**fields)
         case _:
             return number, TextResult(**fields)
 

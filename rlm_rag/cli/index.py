@@ -1,0 +1,121 @@
+"""`rlm-rag index`: the search indexes in the user's cache folder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Unpack
+
+import click
+
+from rlm_rag.cli import streams
+from rlm_rag.cli.exits import DONE
+from rlm_rag.cli.options import Loading, json_option, opened, source_options
+from rlm_rag.errors import UsageError
+from rlm_rag.indexes.requests import IndexRequest, IndexResult
+
+if TYPE_CHECKING:
+    from rlm_rag.indexes.store import StoredIndex
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+@click.option("--verify", is_flag=True, help="Read all that is stored, and mend what is damaged.")
+@click.option("--clear", "clears", is_flag=True, help="Remove the indexes (of SOURCE).")
+@source_options
+@json_option
+def index(
+    sources: tuple[str, ...],
+    verify: bool,
+    clears: bool,
+    as_json: bool,
+    **loading: Unpack[Loading],
+) -> int:
+    """Build the search index of SOURCE, or list those that are stored.
+
+    A search builds or updates the index of its source by itself: this does it beforehand.
+    """
+    if clears:
+        return _clear(sources, as_json=as_json)
+    if not sources:
+        if verify:
+            raise UsageError("--verify needs a SOURCE", hint="for example: rlm-rag index ./repo")
+        return _list(as_json=as_json)
+    with opened(sources, **loading) as corpus:
+        built = corpus.retrieve(IndexRequest(verify=verify))
+    assert isinstance(built, IndexResult)
+    if as_json:
+        from rlm_rag.indexes.wire import to_json
+
+        streams.result_json(to_json(built))
+    else:
+        streams.result(
+            f"{built.documents:,} documents, {built.windows:,} windows, {_size(built.size_bytes)}"
+            f" in {built.segments:,} segments; {built.added:,} documents indexed now"
+        )
+        if verify:
+            streams.result(f"{built.damaged:,} segments were damaged")
+        streams.result(built.folder or "in memory only: a source that is no file is not stored")
+    if built.note:
+        streams.note(built.note)
+    return DONE
+
+
+def _list(*, as_json: bool) -> int:
+    stored = _stored()
+    if as_json:
+        streams.result_json({"indexes": [_described(one) for one in stored]})
+        return DONE
+    for one in stored:
+        used = f"{datetime.fromtimestamp(one.used):%Y-%m-%d %H:%M}"
+        streams.result(f"{used}  {_size(one.size_bytes):>9}  {one.origin}")
+    if not stored:
+        streams.note("no index is stored")
+    return DONE
+
+
+def _clear(sources: tuple[str, ...], *, as_json: bool) -> int:
+    from rlm_rag.indexes.store import clear
+
+    chosen = _stored()
+    if sources:
+        wanted = {os.path.realpath(source) for source in sources}
+        chosen = [one for one in chosen if wanted & _locations(one.origin)]
+    try:
+        clear(chosen)
+    except OSError as error:
+        raise UsageError(f"an index cannot be removed: {error}") from error
+    if as_json:
+        streams.result_json({"removed": [_described(one) for one in chosen]})
+    else:
+        freed = _size(sum(one.size_bytes for one in chosen))
+        streams.result(f"{len(chosen):,} indexes removed, {freed}")
+    return DONE
+
+
+def _stored() -> list[StoredIndex]:
+    from rlm_rag.indexes.store import default_index_folder, list_indexes
+
+    root = default_index_folder()
+    return list_indexes(root) if root is not None else []
+
+
+def _locations(origin: str) -> set[str]:
+    """Return the folders and files that an index's origin names, with their names or without."""
+    words = shlex.split(origin)
+    return {*words, *(word.partition("=")[2] for word in words if "=" in word)}
+
+
+def _described(one: StoredIndex) -> dict[str, Any]:
+    return {
+        "origin": one.origin,
+        "folder": str(one.folder),
+        "size_bytes": one.size_bytes,
+        "segments": one.segments,
+        "used": datetime.fromtimestamp(one.used).astimezone().isoformat(timespec="seconds"),
+    }
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB"

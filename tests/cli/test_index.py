@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .conftest import Run
+
+
+def test_an_index_is_built_listed_verified_and_cleared(rlm_rag: Run, repo: Path) -> None:
+    built = json.loads(rlm_rag("index", str(repo), "--json").stdout)
+    assert (built["documents"], built["added"], built["damaged"]) == (3, 3, 0)
+    assert Path(built["folder"]).is_dir()
+    again = rlm_rag("index", str(repo))
+    assert again.returncode == 0
+    assert "0 documents indexed now" in again.stdout
+    (listed,) = json.loads(rlm_rag("index", "--json").stdout)["indexes"]
+    assert (listed["origin"], listed["folder"]) == (str(repo.resolve()), built["folder"])
+    assert str(repo.resolve()) in rlm_rag("index").stdout
+    (segment,) = Path(built["folder"]).glob("*.segment")
+    data = bytearray(segment.read_bytes())
+    data[-1] ^= 1
+    segment.write_bytes(data)
+    verified = json.loads(rlm_rag("index", str(repo), "--verify", "--json").stdout)
+    assert (verified["damaged"], verified["added"]) == (1, 3)
+    assert "0 segments were damaged" in rlm_rag("index", str(repo), "--verify").stdout
+    assert "0 indexes removed" in rlm_rag("index", "--clear", str(repo / "src")).stdout
+    assert "1 indexes removed" in rlm_rag("index", "--clear", str(repo)).stdout
+    assert "no index is stored" in rlm_rag("index").stderr
+
+
+def test_a_search_uses_the_index_that_is_stored(rlm_rag: Run, repo: Path) -> None:
+    rlm_rag("search", str(repo), "backoff")
+    assert "0 documents indexed now" in rlm_rag("index", str(repo)).stdout
+
+
+def test_standard_input_is_indexed_in_memory(rlm_rag: Run) -> None:
+    done = rlm_rag("index", "-", stdin="one text\n")
+    assert "in memory only" in done.stdout
+    assert json.loads(rlm_rag("index", "--json").stdout)["indexes"] == []
+
+
+def test_verifying_nothing_is_said(rlm_rag: Run) -> None:
+    done = rlm_rag("index", "--verify")
+    assert done.returncode == 2
+    assert "SOURCE" in done.stderr
