@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -215,3 +216,40 @@ def test_a_field_of_a_wrong_kind_is_a_protocol_error(
 def test_a_worker_cannot_send_what_only_the_host_sends(kind: str) -> None:
     with pytest.raises(ProtocolError):
         frames.check_worker_message({"t": kind})
+
+
+def bomb(values: str) -> str:
+    return f'{{"t":"call","args":[{values}1]}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        bomb("[]," * 22_000_000),
+        bomb("{}," * 22_000_000),
+        bomb('"",' * 22_000_000),
+        bomb("1," * 30_000_000),
+        bomb('{"":1},' * 9_000_000),
+        bomb('"\\"",' * 13_000_000),
+    ],
+    ids=["lists", "dicts", "texts", "numbers", "pairs", "escapes"],
+)
+def test_a_message_of_many_items_is_refused_without_being_built(text: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError, match="items"):
+            frames.parse(text)
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("text", ["," * 3_000_000, '[{",' * 1_000_000, "\\," * 1_000_000])
+def test_marks_inside_of_texts_are_not_items(text: str) -> None:
+    message = {"t": "done", "stdout": text}
+    assert messages_of(frames.encode(message)) == [message]
+
+
+def test_as_many_items_as_are_allowed_pass() -> None:
+    message = {"t": "call", "args": [[]] * (frames.MAX_ITEMS // 2 - 10)}
+    assert messages_of(frames.encode(message)) == [message]

@@ -362,6 +362,7 @@ DONE = {
     "variables": [],
     "seconds": 0.0,
 }
+PIECE = {"t": "piece", "name": "x", "data": "AA==", "last": True}
 CALL = {"t": "call", "call": 1, "block": 1, "name": "search", "args": [], "kwargs": {}}
 
 
@@ -406,8 +407,13 @@ time.sleep(60)
         [CALL, CALL],
         ['{"t":"part","id":1,"last":false,"data":"{"}', json.dumps(DONE)],
         ["\\u00e9"],
+        [{"t": "piece", "name": "x", "data": 1, "last": True}],
+        [PIECE, PIECE],
+        [{**PIECE, "last": False}, {"t": "snapshot", "block": 1, "gone": []}],
+        [{"t": "snapshot", "block": 1, "gone": ["x"] * 10_001}],
+        [{"t": "restored", "names": []}],
     ],
-    ids=str,
+    ids=lambda frames: str(frames)[:60],
 )
 def test_a_worker_that_breaks_the_protocol_is_ended_and_the_host_goes_on(frames: list[Any]) -> None:
     async def forever(call: ServiceCall) -> ServiceReply:
@@ -419,6 +425,29 @@ def test_a_worker_that_breaks_the_protocol_is_ended_and_the_host_goes_on(frames:
             result = await run(session, "1", seconds=5)
             assert result.error is not None
             assert (result.error.type, result.restarted) == ("WorkerLost", True)
+
+    asyncio.run(scenario())
+
+
+def test_a_bomb_of_brackets_in_parts_ends_its_worker_alone() -> None:
+    bomb = f"""
+import json, sys, time
+print({json.dumps(HELLO)!r}, flush=True)
+for line in sys.stdin:
+    if '"exec"' in line:
+        for n in range(40):
+            text = '{{"t":"call","args":[' if n == 0 else ""
+            part = {{"t": "part", "id": 1, "last": n == 39, "data": text + "[]," * 300_000}}
+            print(json.dumps(part), flush=True)
+time.sleep(60)
+"""
+
+    async def scenario() -> None:
+        async with make(start=program(bomb)) as session:
+            result = await run(session, "1", seconds=20)
+            assert result.error is not None
+            assert "items" in result.error.message
+            assert result.restarted
 
     asyncio.run(scenario())
 

@@ -1,0 +1,96 @@
+"""What a host takes of a worker's snapshots, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from rlm_rag.errors import ProtocolError
+from rlm_rag.sandbox import frames
+from rlm_rag.sandbox.snapshots import KeptVariables
+
+
+def piece(name: str, data: str, *, last: bool = True) -> dict[str, object]:
+    return {"t": "piece", "name": name, "data": data, "last": last}
+
+
+def kept(*pieces: dict[str, object]) -> KeptVariables:
+    variables = KeptVariables()
+    variables.begin_block(1, "x = 1")
+    for each in pieces:
+        variables.take_piece(each)
+    return variables
+
+
+def given_back(variables: KeptVariables) -> list[dict[str, object]]:
+    return [json.loads(frame) for frame in variables.frames()]
+
+
+def test_pieces_count_once_their_snapshot_ended() -> None:
+    variables = kept(piece("x", "AA", last=False), piece("x", "BB"))
+    assert len(variables) == 0
+    variables.take_snapshot({"block": 1, "gone": []})
+    assert given_back(variables) == [
+        piece("x", "AA", last=False),
+        piece("x", "BB"),
+        {"t": "restore", "blocks": [[1, "x = 1"]]},
+    ]
+
+
+def test_a_snapshot_that_never_ended_leaves_the_one_before() -> None:
+    variables = kept(piece("x", "AA"))
+    variables.take_snapshot({"block": 1, "gone": []})
+    variables.take_piece(piece("x", "BB", last=False))
+    variables.drop_arriving()
+    assert given_back(variables)[0] == piece("x", "AA")
+
+
+def test_gone_and_lost_names_are_forgotten() -> None:
+    variables = kept(piece("x", "AA"), piece("y", "BB"), piece("z", "CC"))
+    variables.take_snapshot({"block": 1, "gone": []})
+    variables.take_snapshot({"block": 2, "gone": ["x"]})
+    variables.keep_only({"z", "never there"})
+    assert [frame.get("name") for frame in given_back(variables)] == ["z", None]
+    assert variables.block == 2
+
+
+def too_large() -> None:
+    variables = KeptVariables()
+    variables.begin_block(1, "")
+    for number in range(200):
+        variables.take_piece(piece(str(number), "A" * (1 << 20)))
+
+
+def too_large_in_turns() -> None:
+    variables = KeptVariables()
+    for number in range(200):
+        variables.begin_block(number, "")
+        variables.take_piece(piece(str(number), "A" * (1 << 20)))
+        variables.take_snapshot({"block": number, "gone": []})
+
+
+def too_many_names() -> None:
+    kept(*[piece(str(number), "") for number in range(frames.MAX_KEPT_NAMES + 1)])
+
+
+def empty_pieces() -> None:
+    kept(*[piece("x", "", last=False)] * 5000)
+
+
+def piece_after_the_last() -> None:
+    kept(piece("x", "AA"), piece("x", "BB"))
+
+
+def unfinished() -> None:
+    kept(piece("x", "AA", last=False)).take_snapshot({"block": 1, "gone": []})
+
+
+@pytest.mark.parametrize(
+    "send",
+    [too_large, too_large_in_turns, too_many_names, empty_pieces, piece_after_the_last, unfinished],
+)
+def test_more_or_other_than_is_allowed_is_refused(send: Callable[[], None]) -> None:
+    with pytest.raises(ProtocolError):
+        send()
