@@ -7,6 +7,7 @@ the list holds an error reply whose text starts with `Error: `.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -22,6 +23,8 @@ from rlm_rag.models.tokens import count_message_tokens
 ROLES = ("system", "user", "assistant")
 # A cap that was ours is raised so far, once, where a reply did not fit in it.
 CAP_GROWTH = 4
+# Wider than any --concurrency that a provider bears; a call under way takes some 10 KB.
+MOST_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,22 +188,40 @@ async def gather_within(
 ) -> list[LeafReply]:
     """Return the replies in their order; those not there in time are cancelled and say so.
 
-    None of the calls is left behind, however this ends.
+    None of the calls is left behind, however this ends. `MOST_AT_ONCE` are begun at a time, so
+    that what a batch holds of the memory does not grow with its size.
     """
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in waiting]
-    if not tasks:
+    coroutines = iter(waiting)
+    replies: list[LeafReply | None] = []
+
+    async def work() -> None:
+        for coroutine in coroutines:
+            place = len(replies)
+            replies.append(None)
+            replies[place] = await coroutine
+
+    first = list(itertools.islice(coroutines, MOST_AT_ONCE))
+    coroutines = itertools.chain(first, coroutines)
+    workers = [asyncio.ensure_future(work()) for _ in first]
+    if not workers:
         return []
     try:
-        await asyncio.wait(tasks, timeout=seconds)
+        await asyncio.wait(workers, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+        for coroutine in coroutines:
+            coroutine.close()
+            replies.append(None)
+    for worker in workers:
+        if not worker.cancelled():
+            worker.result()
     late = failed(
         f"no reply within {seconds or 0:g} s, so it was stopped; spawn(function, ...) lets a call "
         "go on while other blocks run"
     )
-    return [late if task.cancelled() else task.result() for task in tasks]
+    return [late if reply is None else reply for reply in replies]
 
 
 def _reply(completion: Completion) -> LeafReply:
