@@ -17,7 +17,7 @@ from rlm_rag.engine.meter import Meter, metered
 from rlm_rag.engine.subcalls import LeafReply, SubCalls, failed, gather_within
 from rlm_rag.engine.tree import Assignment, Parent, Tree
 from rlm_rag.engine.view import View
-from rlm_rag.errors import ModelError, SandboxError
+from rlm_rag.errors import ModelError, RetrievalError, SandboxError
 from rlm_rag.models.base import Message
 from rlm_rag.models.tokens import count_tokens
 from rlm_rag.trace import events
@@ -93,12 +93,12 @@ class Children:
                 raise Refused(f"a child's prompt is a str, not {type(prompt).__name__}")
             if not prompt.strip():
                 raise Refused("the prompt is empty; nothing was sent")
-            selected = None if paths is None else self._selected(paths)
+            selected = None if paths is None else await self._selected(paths)
             if self.are_leaves:
                 return await self._leaf(prompt, model, selected, caller)
             root = self._root(model)
-        except Refused as refused:
-            return failed(str(refused))
+        except (Refused, RetrievalError) as error:
+            return failed(str(error))
         view = self._view.shared() if selected is None else self._view.narrowed(selected)
         async with self._tree.slots.place(self._parent.depth + 1):
             return await self._child(prompt, root, view, caller)
@@ -111,11 +111,11 @@ class Children:
             raise Refused(f"model {model!r} is not offered; there are {', '.join(roots)}")
         return roots[model]
 
-    def _selected(self, paths: Any) -> Sequence[str]:
+    async def _selected(self, paths: Any) -> Sequence[str]:
         names = [paths] if isinstance(paths, str) else paths
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise Refused("paths must be a list of paths and globs")
-        selection = self._view.select(names)
+        selection = await self._view.select(names)
         if selection.unknown:
             shown = ", ".join(map(repr, selection.unknown[:_SHOWN_UNKNOWN]))
             raise Refused(f"no document has the path, or matches the glob: {shown}")

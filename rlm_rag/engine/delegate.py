@@ -12,6 +12,7 @@ from rlm_rag.engine.chunks import split
 from rlm_rag.engine.material import Material, Part, Reader, joined
 from rlm_rag.engine.subcalls import LeafReply, SubCalls, failed, gather_within
 from rlm_rag.engine.view import View
+from rlm_rag.errors import RetrievalError
 from rlm_rag.models.base import Message, Usage
 from rlm_rag.models.tokens import count_tokens
 
@@ -58,9 +59,9 @@ class Delegate:
         try:
             chosen = self._subcalls.chosen(model)
             asked = _checked_prompt(prompt)
-            found = self._found(files)
-        except Refused as refused:
-            return {"": failed(str(refused)).to_json()}
+            found = await self._found(files)
+        except (Refused, RetrievalError) as error:
+            return {"": failed(str(error)).to_json()}
         replies = await gather_within(
             (self._read(one, asked, chosen, caller) for one in found.values()), caller.seconds
         )
@@ -105,7 +106,7 @@ class Delegate:
                 material = source
             return joined(material.path, await self._reader.ask(material, prompt, model, caller))
 
-    def _found(self, files: Any) -> dict[str, Material | str]:
+    async def _found(self, files: Any) -> dict[str, Material | str]:
         """Return what to read by path: a path alone where the view has its text."""
         if isinstance(files, str | Mapping):
             files = [files]
@@ -113,13 +114,12 @@ class Delegate:
             raise Refused("files must be a list of paths, globs or entries of context, not empty")
         if len(files) > MAX_ITEMS:
             raise Refused(f"files has {len(files):,} items, of at most {MAX_ITEMS:,}")
-        found: dict[str, Material | str] = {}
-        for one in files:
-            if isinstance(one, str):
-                meant = self._view.select([one]).paths or (one,)
-                found.update({path: path for path in meant})
-            else:
-                material = self._material(one, "")
+        selection = await self._view.select([one for one in files if isinstance(one, str)])
+        found: dict[str, Material | str] = {path: path for path in selection.paths}
+        found.update({name: name for name in selection.unknown})
+        for entry in files:
+            if not isinstance(entry, str):
+                material = self._material(entry, "")
                 found[material.path] = material.path if material.known else material
         return found
 

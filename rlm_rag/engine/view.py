@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
 from rlm_rag.corpus import Corpus, Skipped
-from rlm_rag.engine.added import PREFIX, Added
+from rlm_rag.engine.added import Added
 from rlm_rag.engine.figures import describe
-from rlm_rag.errors import RetrievalError, UsageError
-from rlm_rag.globs import compile_glob
+from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import (
     BordersRequest,
     GrepRequest,
     GrepResult,
     OutlineRequest,
+    PathsRequest,
+    PathsResult,
     ReadRequest,
     RepoMapRequest,
     Request,
@@ -27,6 +27,7 @@ from rlm_rag.indexes.requests import (
     SymbolsResult,
 )
 
+MAX_NAMES = 1_000
 _SHOWN = 20
 
 
@@ -61,7 +62,6 @@ class View:
         self.numbers = tuple(number for number, _ in documents or ()) if some else None
         self._within = tuple(path for _, path in documents or ()) if some else None
         self._members = frozenset(self._within) if self._within is not None else None
-        self._by_name: dict[str, list[str]] | None = None
         self._figures: str | None = None
 
     def __len__(self) -> int:
@@ -118,38 +118,40 @@ class View:
         key: object = path
         return key in self.corpus
 
-    def select(self, names: Iterable[str]) -> Selection:
-        """Return the documents that paths and globs mean: exact, then suffix, then glob."""
-        found: dict[str, None] = {}
-        unknown: list[str] = []
+    async def select(self, names: Sequence[str]) -> Selection:
+        """Return the documents that paths and globs mean: exact, then suffix, then glob.
+
+        Raises:
+            RetrievalError: as `retrieve`; more than `MAX_NAMES` names are no document's path.
+        """
+        loose = [name for name in names if not self._is_path(name)]
+        if len(loose) > MAX_NAMES:
+            raise RetrievalError(
+                f"{len(loose):,} names are no document's path, of at most {MAX_NAMES:,}",
+                hint="give paths as they are in context, or a glob",
+            )
+        meant = await self._meant(tuple(loose)) if loose else {}
+        unclear = frozenset(loose)
+        paths: dict[str, None] = {}
         for name in names:
-            if self._holds(name) or name in self.added.documents:
-                found[name] = None
-                continue
-            meant = self._ending_with(name) or self._matching(name)
-            found.update(dict.fromkeys(meant))
-            if not meant:
-                unknown.append(name)
-        return Selection(tuple(found), tuple(unknown))
+            paths.update(dict.fromkeys(meant.get(name, () if name in unclear else (name,))))
+        return Selection(tuple(paths), tuple(name for name in loose if name not in meant))
 
-    def _ending_with(self, name: str) -> list[str]:
-        plain = posixpath.normpath(name.replace("\\", "/")).lstrip("/") if name.strip() else ""
-        if not plain or plain == ".":
-            return []
-        if self._by_name is None:
-            self._by_name = {}
-            for path in self.paths():
-                self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
-        alike = self._by_name.get(plain.rpartition("/")[2], [])
-        return [path for path in alike if path == plain or path.endswith("/" + plain)]
+    def _is_path(self, name: str) -> bool:
+        return self._holds(name) or name in self.added.documents
 
-    def _matching(self, glob: str) -> list[str]:
-        try:
-            matches = compile_glob(glob)
-        except UsageError:
-            return []
-        added = (path for path in self.added.documents if matches(path.removeprefix(PREFIX)))
-        return [*filter(matches, self.paths()), *added]
+    async def _meant(self, names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+        """Return what names mean; globs come from blocks, and may be written never to end."""
+        request = PathsRequest(names, within=self._within)
+        results = [await self._retriever.retrieve(request)]
+        if self.added.documents:
+            results.append(await self.added.retrieve(replace(request, within=None)))
+        meant: dict[str, tuple[str, ...]] = {}
+        for result in results:
+            if isinstance(result, PathsResult):
+                for name, paths in result.found.items():
+                    meant[name] = (*meant.get(name, ()), *paths)
+        return meant
 
     def narrowed(self, paths: Iterable[str]) -> View:
         """Return a view of these documents alone; added ones among them stay."""
@@ -181,6 +183,8 @@ class View:
         """
         if isinstance(request, OutlineRequest | ReadRequest | BordersRequest):
             return await self._about_one(request)
+        if isinstance(request, PathsRequest):
+            return PathsResult(await self._meant(request.names))
         if self._within is not None:
             request = replace(request, within=self._within)
         result = await self._retriever.retrieve(request)
@@ -193,11 +197,11 @@ class View:
         if request.path in self.added.documents:
             return await self.added.retrieve(request)
         if self._within is not None and not isinstance(request, BordersRequest):
-            request = replace(request, path=self._one(request.path))
+            request = replace(request, path=await self._one(request.path))
         return await self._retriever.retrieve(request)
 
-    def _one(self, path: str) -> str:
-        found = self.select([path]).paths
+    async def _one(self, path: str) -> str:
+        found = (await self.select([path])).paths
         if len(found) == 1:
             return found[0]
         if not found:

@@ -28,6 +28,7 @@ from rlm_rag.indexes.requests import (
     IndexRequest,
     IndexResult,
     OutlineRequest,
+    PathsRequest,
     ReadRequest,
     RepoMapRequest,
     Result,
@@ -39,6 +40,8 @@ from rlm_rag.indexes.requests import (
     checked_timeout,
 )
 from rlm_rag.indexes.segment import SegmentError
+from rlm_rag.indexes.selection import select
+from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.indexes.symbols import symbols
 from rlm_rag.packed import PackedCorpus
@@ -112,6 +115,8 @@ class Answerer:
             return self._symbols(request)
         if isinstance(request, BordersRequest):
             return self._borders(request)
+        if isinstance(request, PathsRequest):
+            return select(self._corpus, request)
         if isinstance(request, IndexRequest):
             return self._describe(request)
         try:

@@ -84,6 +84,14 @@ class IndexRequest:
     verify: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PathsRequest:
+    """Which documents `names` mean, each a path, the end of one, or a glob."""
+
+    names: tuple[str, ...]
+    within: tuple[str, ...] | None = None
+
+
 Request = (
     SearchRequest
     | GrepRequest
@@ -92,6 +100,7 @@ Request = (
     | ReadRequest
     | RepoMapRequest
     | BordersRequest
+    | PathsRequest
 )
 # What a caller who owns the index may ask as well; no REPL can.
 AnyRequest = Request | IndexRequest
@@ -198,7 +207,23 @@ class IndexResult:
     note: str | None = None
 
 
-Result = SearchResult | GrepResult | SymbolsResult | TextResult | BordersResult | IndexResult
+@dataclass(frozen=True, slots=True)
+class PathsResult:
+    """The paths that each name means; a name that means none is left out."""
+
+    found: Mapping[str, tuple[str, ...]]
+    note: str | None = None
+
+
+Result = (
+    SearchResult
+    | GrepResult
+    | SymbolsResult
+    | TextResult
+    | BordersResult
+    | PathsResult
+    | IndexResult
+)
 
 
 def checked_timeout(seconds: object) -> float:

@@ -14,6 +14,7 @@ from rlm_rag.indexes.requests import (
     BordersRequest,
     GrepRequest,
     OutlineRequest,
+    PathsRequest,
     ReadRequest,
     Result,
     checked_timeout,
@@ -205,6 +206,6 @@ def _seconds(request: AnyRequest) -> float:
     """Return how long the process may take over a request."""
     if isinstance(request, GrepRequest):
         return checked_timeout(request.timeout_seconds) + _GREP_GRACE_SECONDS
-    if isinstance(request, (BordersRequest, OutlineRequest, ReadRequest)):
+    if isinstance(request, (BordersRequest, OutlineRequest, PathsRequest, ReadRequest)):
         return _LOOKUP_SECONDS
     return _BUILD_SECONDS

@@ -18,6 +18,8 @@ from rlm_rag.indexes.requests import (
     IndexRequest,
     IndexResult,
     OutlineRequest,
+    PathsRequest,
+    PathsResult,
     ReadRequest,
     RepoMapRequest,
     Result,
@@ -39,6 +41,7 @@ _REQUESTS: dict[str, type[AnyRequest]] = {
         ReadRequest,
         RepoMapRequest,
         BordersRequest,
+        PathsRequest,
         IndexRequest,
     )
 }
@@ -59,6 +62,8 @@ def to_json(result: Result) -> Any:
         return [list(border) for border in result.borders]
     if isinstance(result, IndexResult):
         return asdict(result)
+    if isinstance(result, PathsResult):
+        return {name: list(paths) for name, paths in result.found.items()}
     if isinstance(result, TextResult):
         return f"Error: {result.error}" if result.error else result.text
     value: dict[str, Any] = {
@@ -130,6 +135,9 @@ def decode_result(line: bytes) -> tuple[int, Result | RetrievalError]:
         case "GrepResult":
             fields["hits"] = tuple(_decoded_grep_hit(hit) for hit in fields["hits"])
             return number, GrepResult(**fields)
+        case "PathsResult":
+            meant = {name: tuple(paths) for name, paths in fields["found"].items()}
+            return number, PathsResult(meant, fields["note"])
         case "BordersResult":
             borders = tuple((line, depth) for line, depth in fields["borders"])
             return number, BordersResult(borders, fields["note"])

@@ -13,6 +13,8 @@ from rlm_rag.indexes.requests import (
     BordersResult,
     GrepRequest,
     GrepResult,
+    PathsRequest,
+    PathsResult,
     RepoMapRequest,
     SearchRequest,
     SearchResult,
@@ -90,3 +92,30 @@ def test_borders_and_paths_cross_the_pipe() -> None:
     assert isinstance(narrowed, SearchRequest)
     assert narrowed.within is not None
     assert list(narrowed.within) == ["a", "b"]
+
+
+def test_names_mean_exact_paths_then_ends_of_paths_then_globs(answerer: Answerer) -> None:
+    names = ("src/a.py", "b.py", "./lib/a.py", "src/", "*.md", "", "!", "a.py")
+    found = answerer.answer(PathsRequest(names))
+    assert isinstance(found, PathsResult)
+    assert found.found == {
+        "src/a.py": ("src/a.py",),
+        "b.py": ("src/b.py",),
+        "./lib/a.py": ("lib/a.py",),
+        "src/": ("src/a.py", "src/b.py"),
+        "a.py": ("src/a.py", "lib/a.py"),
+    }
+    within = answerer.answer(PathsRequest(("a.py", "lib/*"), within=("src/a.py",)))
+    assert within == PathsResult({"a.py": ("src/a.py",)})
+    assert decode_result(encode_result(5, found)) == (5, found)
+
+
+def test_a_glob_written_never_to_end_is_stopped(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlm_rag.indexes.selection.SECONDS", 0.3)
+    answerer = answers({"a/" * 60 + "c": "x", "b.md": "x"})
+    found = answerer.answer(PathsRequest(("b.md", "**/a/" * 20 + "b", "b.md")))
+    assert isinstance(found, PathsResult)
+    assert found.found == {"b.md": ("b.md",)}
+    assert "2 of 3 names" in str(found.note)
