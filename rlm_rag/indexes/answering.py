@@ -41,7 +41,6 @@ from rlm_rag.indexes.requests import (
 )
 from rlm_rag.indexes.segment import SegmentError
 from rlm_rag.indexes.selection import select
-from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.indexes.symbols import symbols
 from rlm_rag.packed import PackedCorpus
