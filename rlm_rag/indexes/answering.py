@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from rlm_rag.errors import RetrievalError, UsageError
 from rlm_rag.globs import compile_glob
-from rlm_rag.indexes.build import stamp_of
 from rlm_rag.indexes.definitions import definitions
 from rlm_rag.indexes.grep import grep
 from rlm_rag.indexes.outline import outline
@@ -41,6 +40,7 @@ from rlm_rag.indexes.requests import (
 )
 from rlm_rag.indexes.segment import SegmentError
 from rlm_rag.indexes.selection import select
+from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.indexes.symbols import symbols
 from rlm_rag.packed import PackedCorpus

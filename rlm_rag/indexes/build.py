@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import sys
-import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from pathlib import Path
 
-from rlm_rag.indexes import definitions, languages, postings, terms, windows
 from rlm_rag.indexes.definitions import Match, scan, scannable
 from rlm_rag.indexes.languages import language_of
 from rlm_rag.indexes.postings import SegmentBuilder
 from rlm_rag.indexes.ranking import Weights
-from rlm_rag.indexes.segment import STAMP_BYTES
+from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.terms import raw_words, separated, word_terms
 from rlm_rag.indexes.windows import STRIDE_LINES, WINDOW_LINES, window_count, windows_of_line
 from rlm_rag.packed import PackedCorpus, line_starts
-
-_ANALYSIS = (definitions, languages, postings, terms, windows)
-
-
-def stamp_of(weights: Weights) -> bytes:
-    """Return what tells segments of this analysis from all others.
-
-    It is taken from the source of the modules that decide what is in a segment, so that no
-    change to them can be forgotten, from the weights, and from what Python knows of Unicode.
-    """
-    return hashlib.blake2b(
-        f"{_sources()} {weights!r} {sys.byteorder}".encode(), digest_size=STAMP_BYTES
-    ).digest()
-
-
-@cache
-def _sources() -> str:
-    digest = hashlib.blake2b(unicodedata.unidata_version.encode())
-    for name in (__file__, *(module.__file__ for module in _ANALYSIS)):
-        digest.update(Path(name).read_bytes() if name else b"")
-    return digest.hexdigest()
 
 
 def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: Weights) -> bytearray:

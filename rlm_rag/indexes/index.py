@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rlm_rag.indexes.build import stamp_of
 from rlm_rag.indexes.live import Defined, LivePostings, Place, places_of
 from rlm_rag.indexes.parallel import build_segments
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.segment import Segment
+from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.packed import PackedCorpus
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm_rag.indexes.postings import MAX_COUNT
-from rlm_rag.indexes.segment import DEFINED, TERMS, WORDS, Segment
+from rlm_rag.indexes.segment import DEFINED, MAX_COUNT, TERMS, WORDS, Segment
 from rlm_rag.indexes.terms import word_terms
 
 Numbers = NDArray[np.uint32]

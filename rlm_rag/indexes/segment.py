@@ -23,6 +23,8 @@ from rlm_rag.packed import DIGEST_BYTES
 
 STAMP_BYTES = 16
 WORDS, TERMS, DEFINED = "words", "terms", "defined"
+# A posting is `window << 8 | count`.
+MAX_COUNT = 255
 _TABLES = (WORDS, TERMS, DEFINED)
 _SECTIONS = (
     "digests",

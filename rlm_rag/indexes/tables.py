@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 
-def table_parts(
-    entries: Mapping[bytes, int | array[int]], keys: Sequence[bytes]
-) -> dict[str, bytes | bytearray]:
-    """Write the entries of sorted `keys`, an entry being one number of 32 bits, or several.
+def table_parts(keys: Sequence[bytes], value_ends: bytes, values: bytes) -> dict[str, bytes]:
+    """Return sorted keys, where each ends, where the values of each end, and the values.
 
-    Returns the keys, where each key ends, where the values of each end, and the values.
+    Ends and values are numbers of 32 bits, in the machine's byte order.
     """
-    values = bytearray()
-    ends: array[int] = array("I")
-    for key in keys:
-        entry = entries[key]
-        values += entry.to_bytes(4, sys.byteorder) if isinstance(entry, int) else entry
-        ends.append(len(values) >> 2)
     return {
         "keys": b"".join(keys),
         "key_ends": array("I", accumulate(map(len, keys))).tobytes(),
-        "value_ends": ends.tobytes(),
+        "value_ends": value_ends,
         "values": values,
     }
 

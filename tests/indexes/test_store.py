@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.indexes.answering import Answerer
-from rlm_rag.indexes.build import stamp_of
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import RepoMapRequest, Result, SearchRequest, SearchResult
 from rlm_rag.indexes.segment import Segment, SegmentError
+from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import (
     SegmentStore,
     clear,
