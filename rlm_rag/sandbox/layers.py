@@ -12,17 +12,21 @@ import secrets
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rlm_rag.errors import SandboxUnavailableError, UsageError
+from rlm_rag.sandbox.cloud.providers import PROVIDERS, open_cloud
 from rlm_rag.sandbox.confine import probe
 from rlm_rag.sandbox.confine.bubblewrap import Bubblewrap
 from rlm_rag.sandbox.confine.landlock import Landlock
 from rlm_rag.sandbox.confine.namespaces import Namespaces
+from rlm_rag.sandbox.confine.seatbelt import Seatbelt
 from rlm_rag.sandbox.confine.unconfined import Unconfined
 from rlm_rag.sandbox.confine.view import (
     CORPUS_INSIDE,
@@ -32,15 +36,22 @@ from rlm_rag.sandbox.confine.view import (
     WorkerLimits,
     report_file,
 )
+from rlm_rag.sandbox.confine.windows import JobObject
 from rlm_rag.sandbox.docker import DEFAULT_IMAGE, Docker
+from rlm_rag.sandbox.opening import Isolation
 from rlm_rag.sandbox.process import run_stop
 from rlm_rag.scratch import ScratchFolder
 
 __all__ = ["LAYER_NAMES", "Layer", "choose_layer", "self_test"]
 
-# Strongest first.
-_CONFINING: tuple[Layer, ...] = (Bubblewrap(), Namespaces(), Landlock())
-LAYER_NAMES = ("auto", *(layer.name for layer in _CONFINING), "docker", "none")
+# Strongest first; those of another system say so when they are asked.
+_BY_SYSTEM: dict[str, tuple[Layer, ...]] = {
+    "linux": (Bubblewrap(), Namespaces(), Landlock()),
+    "darwin": (Seatbelt(),),
+    "win32": (JobObject(),),
+}
+_CONFINING = _BY_SYSTEM.get(sys.platform, ())
+LAYER_NAMES = ("auto", *(layer.name for layer in _CONFINING), "docker", *PROVIDERS, "none")
 # What a container lets its programs do, within it.
 _OPEN_IN_DOCKER = frozenset(
     {"write to a device", "start a process", "ask the kernel about its networks"}
@@ -55,22 +66,26 @@ _verdicts: dict[str, str] = {}
 _probing: list[subprocess.Popen[bytes]] = []
 
 
-def choose_layer(name: str = "auto", *, image: str = DEFAULT_IMAGE) -> Layer:
+def choose_layer(name: str = "auto", *, image: str = DEFAULT_IMAGE) -> Isolation:
     """Return the layer called `name`; `auto` is the strongest that passes its self-test here.
 
-    `docker`, over `image`, is never chosen unless named.
+    `docker`, over `image`, and the providers are never chosen unless named; a provider's
+    isolation is its own, and not tested.
 
     A self-test runs once a process, at the first use of its layer, and takes about 50 ms.
     `none` confines nothing and is never chosen unless named.
 
     Raises:
         UsageError: there is no layer of that name.
+        MissingExtraError: a provider's SDK is not installed.
         SandboxUnavailableError: no layer asked for passed; says what each self-test found.
     """
     if name not in LAYER_NAMES:
         raise UsageError(f"no sandbox is called {name!r}", hint=f"one of {', '.join(LAYER_NAMES)}")
     if name == "none":
         return Unconfined()
+    if name in PROVIDERS:
+        return open_cloud(name)
     asked = [layer for layer in _CONFINING if name in ("auto", layer.name)]
     if name == "docker":
         asked = [Docker(image)]
@@ -148,11 +163,11 @@ def _canaries() -> Iterator[_Canaries]:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         stack.callback(os.close, handle)
         port = 0
-        for family, address in (
-            (socket.AF_INET, ("127.0.0.1", 0)),
-            (socket.AF_UNIX, f"/proc/self/fd/{handle}/socket"),
-            (socket.AF_UNIX, f"\0{abstract}"),
-        ):
+        addresses: list[tuple[int, Any]] = [(socket.AF_INET, ("127.0.0.1", 0))]
+        if sys.platform == "linux":
+            addresses.append((socket.AF_UNIX, f"/proc/self/fd/{handle}/socket"))
+            addresses.append((socket.AF_UNIX, f"\0{abstract}"))
+        for family, address in addresses:
             listener = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
             listener.bind(address)
             listener.listen(8)

@@ -11,6 +11,7 @@ from rlm_rag.errors import SandboxUnavailableError
 from rlm_rag.sandbox.boot import SOURCE_ROOT
 from rlm_rag.sandbox.confine.identity import worker_identity
 from rlm_rag.sandbox.confine.launch_line import launch_line
+from rlm_rag.sandbox.confine.linked import link_libraries
 from rlm_rag.sandbox.confine.sealed import sealed
 from rlm_rag.sandbox.confine.view import (
     DEVICES,
@@ -76,14 +77,10 @@ class Landlock:
 
 def _linked(view: View) -> ScratchFolder | None:
     """A folder of links to the packages that `view` would mount; None where there are none."""
-    mounts = [mount for mount in view.mounts if mount.target.startswith(f"{LIBRARIES_INSIDE}/")]
-    if not mounts:
+    if not any(mount.target.startswith(f"{LIBRARIES_INSIDE}/") for mount in view.mounts):
         return None
     folder = ScratchFolder()
-    for mount in mounts:
-        link = folder.path / mount.target.removeprefix(f"{LIBRARIES_INSIDE}/")
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(mount.source)
+    link_libraries(folder.path, view)
     return folder
 
 

@@ -49,6 +49,12 @@ def _start_process() -> None:
     os.waitpid(child, 0)
 
 
+def _ask_about_networks() -> None:
+    if not hasattr(_socket, "AF_NETLINK"):
+        raise OSError("this system has no such sockets")
+    _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW).close()
+
+
 def _see_host(pid: int) -> None:
     # The host, and the worker, may each be the first process of its own namespace.
     if pid != 1 or os.getpid() != 1:
@@ -73,9 +79,7 @@ def attempts(arguments: list[str]) -> dict[str, Callable[[], object]]:
         "connect to a TCP listener": lambda: _connect(_socket.AF_INET, ("127.0.0.1", int(port))),
         "connect to a socket by path": lambda: _connect_to_path(path),
         "connect to an abstract socket": lambda: _connect(_socket.AF_UNIX, "\0" + abstract),
-        "ask the kernel about its networks": lambda: _socket.socket(
-            _socket.AF_NETLINK, _socket.SOCK_RAW
-        ).close(),
+        "ask the kernel about its networks": _ask_about_networks,
         "see the host's processes": lambda: _see_host(int(pid)),
         "use a privilege": lambda: os.chroot("/"),
     }
