@@ -99,7 +99,12 @@ def _pack(packed: object, documents: Mapping[str, str]) -> None:
 
 def _plain(path: str) -> str:
     name = posixpath.normpath(path.removeprefix(PREFIX).replace("\\", "/")).lstrip("/")
-    if not path.strip() or name in ("", ".") or name.startswith("../") or not name.isprintable():
+    if (
+        not path.strip()
+        or name in ("", ".", "..")
+        or name.startswith("../")
+        or not name.isprintable()
+    ):
         raise Refused(f"{path!r:.80} cannot be a document's path")
     if len(name) > MAX_PATH_CHARS:
         raise Refused(f"a path has at most {MAX_PATH_CHARS} characters, this one {len(name):,}")
