@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -326,6 +327,8 @@ def test_a_child_that_nobody_awaited_is_ended_and_recorded_when_the_root_ends(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
     seen: list[Event] = []
+    corpus.search("backoff")
+    before = set(own_processes())
     began = time.monotonic()
     found = play(
         openai_server,
@@ -350,6 +353,36 @@ def test_a_child_that_nobody_awaited_is_ended_and_recorded_when_the_root_ends(
     assert answers[-1].text == "did not wait"
     calls = [event for event in seen if isinstance(event, CallSent)]
     assert found.usage.calls == len(calls)
+    assert set(own_processes()) <= before
+
+
+def own_processes() -> Iterator[int]:
+    """The processes that this one has started and that are still there."""
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # It ended while the list was read.
+        if int(fields[1]) == os.getpid():
+            yield int(status.parent.name)
+
+
+def test_batches_larger_than_the_width_nest_without_a_deadlock(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = play(
+        openai_server,
+        corpus,
+        root=[block("FINAL(sum(int(r) for r in rlm_query_batched(['a', 'b', 'c'])))")],
+        child=lambda first, turn: block(
+            "rs = llm_query_batched([task + str(n) for n in range(5)])\n"
+            "FINAL(sum(r.ok for r in rs))"
+        ),
+        leaf=lambda prompt: reply("leaf", delay_seconds=0.01),
+        limits=Limits(concurrency=1, live_children=2),
+    )
+    assert found.text == "15"
+    assert openai_server.most_in_flight == 1
 
 
 def test_results_nobody_awaited_are_shown_to_the_last_call(
