@@ -31,7 +31,7 @@ def config(as_json: bool) -> int:
         return DONE
     for row in SETTINGS:
         value = value_of(settings, row)
-        text = "none" if value is None else str(value).lower() if row.name == "trace" else value
+        text = "none" if value is None else str(value).lower() if isinstance(value, bool) else value
         streams.result(f"{row.key:<15} {text!s:<24} {settings.origin(row.name)}")
     for warning in settings.warnings:
         streams.note(f"warning: {warning}")
