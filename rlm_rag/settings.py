@@ -24,7 +24,10 @@ Value = str | int | float | bool | None
 Scope = Literal["flag", "environment", "user", "project"]
 
 DEFAULT_ORIGIN = "default"
-SANDBOXES = ("auto", "bwrap", "namespaces", "landlock", "docker", "none")
+SANDBOXES = (
+    *("auto", "bwrap", "namespaces", "landlock", "docker"),
+    *("e2b", "modal", "daytona", "prime", "none"),
+)
 STRATEGIES = ("auto", "rlm", "retrieve", "map-reduce", "direct")
 # A settings file is a page of text; one that is larger is not a settings file.
 MAX_FILE_BYTES = 1 << 20

@@ -25,7 +25,8 @@ from rlm_rag.engine.view import View
 from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.indexes.requests import Retriever
 from rlm_rag.sandbox.confine.view import WorkerLimits
-from rlm_rag.sandbox.layers import Layer, abandon_self_test, choose_layer
+from rlm_rag.sandbox.layers import abandon_self_test, choose_layer
+from rlm_rag.sandbox.opening import Isolation
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.store import TraceStore, new_run_id
@@ -185,7 +186,7 @@ class Run:
         )
         return await stack.enter_async_context(open_rlm(tree, assignment, view))
 
-    async def _layer(self) -> Layer:
+    async def _layer(self) -> Isolation:
         try:
             # Its self-test waits for a process, which must not hold up the loop.
             return await asyncio.to_thread(
@@ -217,6 +218,7 @@ class Run:
             iterations=loop.iterations,
             usage=budget.usage,
             by_model=budget.by_model,
+            by_role=budget.by_role,
             coverage=coverage.summary(len(self._corpus)),
             trace=None if recorder.path is None else str(recorder.path),
             limit_detail=ending.detail,

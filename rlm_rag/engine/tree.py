@@ -11,7 +11,8 @@ from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import Lineup
 from rlm_rag.engine.prompts.texts import Profile
 from rlm_rag.engine.slots import Slots
-from rlm_rag.sandbox.confine.view import Layer, WorkerLimits
+from rlm_rag.sandbox.confine.view import WorkerLimits
+from rlm_rag.sandbox.opening import Isolation
 from rlm_rag.trace.recorder import Recorder
 
 
@@ -23,7 +24,7 @@ class Tree:
     limits: Limits
     recorder: Recorder
     coverage: Coverage
-    layer: Layer
+    layer: Isolation
     worker_limits: WorkerLimits
     profile: Profile
     lineup: Lineup

@@ -23,9 +23,9 @@ from rlm_rag.sandbox.blocks import (
 )
 from rlm_rag.sandbox.boot import boot_command, worker_hash
 from rlm_rag.sandbox.calls import MAX_OUTSTANDING_CALLS, Clock
-from rlm_rag.sandbox.confine.view import Layer, Program, WorkerLimits
+from rlm_rag.sandbox.confine.view import Program, WorkerLimits
+from rlm_rag.sandbox.opening import Isolation, open_transport
 from rlm_rag.sandbox.peer import Peer
-from rlm_rag.sandbox.process import open_worker
 from rlm_rag.sandbox.snapshots import KeptVariables
 from rlm_rag.sandbox.transport import Transport
 
@@ -61,7 +61,7 @@ class Session:
     def __init__(
         self,
         *,
-        layer: Layer,
+        layer: Isolation,
         packed_path: Path | None,
         serve: Serve,
         setup: WorkerSetup,
@@ -114,7 +114,7 @@ class Session:
 
     async def _open_peer(self) -> frozenset[str]:
         """Start a worker with what is kept of the last one; return the names restored."""
-        transport = await open_worker(
+        transport = await open_transport(
             self._layer, self._packed_path, limits=self._limits, program=self._program
         )
         try:
