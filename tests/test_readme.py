@@ -78,6 +78,7 @@ def test_the_defaults_shown_are_the_limits_of_the_code() -> None:
         "--max-calls": Limits().calls,
         "--cell-seconds": Limits().cell_seconds,
         "--max-errors": Limits().errors,
+        "--max-depth": Limits().depth,
         "--concurrency": Limits().concurrency,
     }
     rows = dict(re.findall(r"^\| `(--[a-z-]+)` \| (\d+) \|", README, re.MULTILINE))

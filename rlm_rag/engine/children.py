@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any
 
 from rlm_rag.engine.answer import usage_dict
@@ -140,9 +141,12 @@ class Children:
                     ending = await self._driven(loop, assignment, meter)
             except (ModelError, SandboxError) as error:
                 hint = f". {error.hint}" if error.hint else ""
-                return failed(f"the child failed: {error.message}{hint}")
+                lost = failed(f"the child failed: {error.message}{hint}")
+                return replace(lost, usage=meter.usage)
             finally:
                 await view.aclose()
+        if not ending.is_answer:
+            return replace(failed(ending.text), usage=meter.usage, model=root.name)
         # What a limit left unfinished is an answer in part, as a cut reply is.
         return LeafReply(
             ending.text,
@@ -158,7 +162,7 @@ class Children:
             ending = await loop.run()
             return ending
         except ModelError as error:
-            ending = Ending("", "errors", error.message)
+            ending = Ending("", "errors", error.message, is_answer=False)
             raise
         except asyncio.CancelledError:
             ending = loop.interrupted()

@@ -37,11 +37,15 @@ EMPTY_ANSWER = 'answer["ready"] was set while answer["content"] is empty; nothin
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended: its text, why it stopped, and what a limit or failure said."""
+    """How a run ended: its text, why it stopped, and what a limit or failure said.
+
+    `is_answer` is false where there is none, and the text only says so.
+    """
 
     text: str
     stop_reason: StopReason
     detail: str | None = None
+    is_answer: bool = True
 
 
 class Loop:
@@ -114,7 +118,7 @@ class Loop:
 
     def interrupted(self) -> Ending:
         """Return what there is, without another call; for a run that was cancelled."""
-        return Ending(self._fallback("the run was interrupted"), "interrupted", "interrupted")
+        return self._fallback("interrupted", "interrupted", "the run was interrupted")
 
     async def _turns(self) -> Ending:
         for turn in range(1, self._limits.iterations + 1):
@@ -231,10 +235,12 @@ class Loop:
                 self._root, self._history.messages, role="root", final=True
             )
         except (ModelError, LimitReached):
-            return Ending(self._fallback(detail), stop_reason, detail)
+            return self._fallback(stop_reason, detail, detail)
         parsed = parse_reply(completion.text)
         text = parsed.final or (self._candidate if parsed.blocks else completion.text)
-        return Ending(text if text.strip() else self._fallback(detail), stop_reason, detail)
+        if not text.strip():
+            return self._fallback(stop_reason, detail, detail)
+        return Ending(text, stop_reason, detail)
 
     async def _last_request(self, detail: str) -> str:
         parts = [f"The run ends here: {detail}. No more code will run."]
@@ -269,15 +275,15 @@ class Loop:
 
     def _broken(self, detail: str) -> Ending:
         self._recorder.record(events.LimitReached(run=self._run_id, name="errors", detail=detail))
-        return Ending(self._fallback(detail), "errors", detail)
+        return self._fallback("errors", detail, detail)
 
-    def _fallback(self, detail: str) -> str:
+    def _fallback(self, stop_reason: StopReason, detail: str, why: str) -> Ending:
         if self._candidate:
-            return self._candidate
-        text = f"No answer was reached: {detail}."
+            return Ending(self._candidate, stop_reason, detail)
+        text = f"No answer was reached: {why}."
         if self._last_output.strip():
             text += f"\n\nThe last output was:\n{self._last_output.strip()[-EXCERPT_CHARS:]}"
-        return text
+        return Ending(text, stop_reason, detail, is_answer=False)
 
     def _status(self, turn: int) -> str:
         return status_line(turn, self._limits, self._budget)

@@ -226,6 +226,20 @@ def test_a_child_that_reaches_a_limit_gives_its_part_and_leaves_the_roots_last_c
     assert "True True half of it" in told_root(openai_server)[-1]
 
 
+def test_a_child_that_came_to_no_answer_is_an_error_reply(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = play(
+        openai_server,
+        corpus,
+        root=[block("r = rlm_query('Look.')\nFINAL(f'{r.ok} {r.usage[\"calls\"]} {r}')")],
+        child=lambda first, turn: block("print('looking')") if turn < 2 else reply(""),
+        limits=Limits(iterations=2),
+    )
+    assert found.text.startswith("False 3 Error: No answer was reached: the limit of 2 turns")
+    assert found.text.endswith("looking")
+
+
 def test_a_child_whose_provider_fails_is_an_error_reply(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
