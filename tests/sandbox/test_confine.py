@@ -265,7 +265,7 @@ def test_installed_packages_beside_the_standard_library_cannot_be_read() -> None
     code = """
 import os
 folder = os.path.dirname(os.__file__) + "/site-packages"
-for name in os.listdir(folder):
+for name in os.listdir(folder) if os.path.isdir(folder) else ():
     path = f"{folder}/{name}/__init__.py"
     if os.path.exists(path):
         try:

@@ -158,7 +158,7 @@ async def main():
 asyncio.run(main())
 """
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     with subprocess.Popen(
         [sys.executable, "-B", str(script)], env=environment, stdout=subprocess.PIPE
     ) as host:
@@ -189,7 +189,7 @@ async def main():
 
 asyncio.run(main())
 """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     for delay_seconds in (0.03, 0.035, 0.04, 0.05):
         with subprocess.Popen(
             [sys.executable, "-B", "-c", code], env=environment, stdout=subprocess.PIPE

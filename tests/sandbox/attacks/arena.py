@@ -22,7 +22,13 @@ import rlm_rag
 from rlm_rag.sandbox.boot import SOURCE_ROOT
 from rlm_rag.sandbox.confine.landlock import Landlock
 from rlm_rag.sandbox.confine.unconfined import Unconfined
-from rlm_rag.sandbox.confine.view import CORPUS_INSIDE, SOURCES_INSIDE, Layer, WorkerLimits
+from rlm_rag.sandbox.confine.view import (
+    CORPUS_INSIDE,
+    SOURCES_INSIDE,
+    Layer,
+    WorkerLimits,
+    interpreter,
+)
 from rlm_rag.sandbox.process import ProcessTransport, open_worker
 from tests.sandbox.attacks.attack import Attack
 from tests.sandbox.support import program
@@ -70,7 +76,7 @@ def arena() -> Iterator[dict[str, Any]]:
             "target": str(folder / "target"),
             "corpus": str(folder / "corpus"),
             "home": str(Path.home()),
-            "home_names": sorted(entry.name for entry in Path.home().iterdir()),
+            "home_names": _names_at_home(),
             "project": str(Path(rlm_rag.__file__).parents[1]),
             "host": os.getpid(),
             "victim": victim.pid,
@@ -84,6 +90,12 @@ def arena() -> Iterator[dict[str, Any]]:
             "files": TIGHT.open_files,
             **_sockets(folder, opened.fileno(), stack),
         }
+
+
+def _names_at_home() -> list[str]:
+    """What lies in the user's folder, apart from the way to the interpreter, which a view shows."""
+    names = {entry.name for entry in Path.home().iterdir()}
+    return sorted(names - set(Path(interpreter()).parts))
 
 
 def _handle(path: Path) -> bytes:

@@ -37,7 +37,7 @@ won = os.read(os.open(F['secret'][1:], os.O_RDONLY, dir_fd=os.open('/', os.O_PAT
 """,
     ),
     _attack("the folder of the user", "won = os.listdir(F['folder'])"),
-    _attack("the home folder", "won = sorted(os.listdir(F['home'])) == F['home_names']"),
+    _attack("the home folder", "won = set(F['home_names']) & set(os.listdir(F['home']))"),
     _attack("the list of users", "won = 'root' in open('/etc/passwd').read()"),
     _attack("the passwords", "won = open('/etc/shadow').read()", root=True),
     _attack("the project's own sources", "won = open(F['project'] + '/pyproject.toml').read()"),
