@@ -30,7 +30,8 @@ class Answer:
 
     `text` may be empty where a limit or an interruption came first. `trace` is the path of the
     trace file, None where none was kept. `limit_detail` says in words which limit ended the
-    run; `warnings` are sentences for people.
+    run; `warnings` are sentences for people. `by_role` parts the usage into `root`, the calls
+    of root models at any depth, and `sub`, the leaf calls.
     """
 
     text: str
@@ -40,6 +41,7 @@ class Answer:
     iterations: int = 0
     usage: Usage = field(default_factory=Usage)
     by_model: Mapping[str, Usage] = field(default_factory=dict)
+    by_role: Mapping[str, Usage] = field(default_factory=dict)
     coverage: CoverageSummary = field(default_factory=lambda: CoverageSummary(0, 0, 0, 0))
     trace: str | None = None
     limit_detail: str | None = None
@@ -48,13 +50,14 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """The object that `ask --json` prints: docs/design.md section 4.4."""
         by_model = {name: usage_dict(usage) for name, usage in self.by_model.items()}
+        by_role = {name: usage_dict(usage) for name, usage in self.by_role.items()}
         return {
             "schema_version": SCHEMA_VERSION,
             "answer": self.text,
             "citations": [citation.to_dict() for citation in self.citations],
             "stop_reason": self.stop_reason,
             "iterations": self.iterations,
-            "usage": {**usage_dict(self.usage), "by_model": by_model},
+            "usage": {**usage_dict(self.usage), "by_model": by_model, "by_role": by_role},
             "coverage": self.coverage.to_dict(),
             "trace": self.trace,
         }

@@ -218,7 +218,7 @@ class Run:
             iterations=loop.iterations,
             usage=budget.usage,
             by_model=budget.by_model,
-            by_role=budget.by_role,
+            by_role={str(role): usage for role, usage in budget.by_role.items()},
             coverage=coverage.summary(len(self._corpus)),
             trace=None if recorder.path is None else str(recorder.path),
             limit_detail=ending.detail,

@@ -18,6 +18,7 @@ def test_an_answer_prints_the_documented_object():
         iterations=2,
         usage=usage,
         by_model={"m": usage},
+        by_role={"sub": usage},
         coverage=CoverageSummary(9, 2, 1, 0),
         trace="/state/run.jsonl",
         warnings=("no language model was used",),
@@ -47,7 +48,7 @@ def test_an_answer_prints_the_documented_object():
         ],
         "stop_reason": "answered",
         "iterations": 2,
-        "usage": {**figures, "by_model": {"m": figures}},
+        "usage": {**figures, "by_model": {"m": figures}, "by_role": {"sub": figures}},
         "coverage": {"files": 9, "searched": 2, "read": 1, "delegated": 0},
         "trace": "/state/run.jsonl",
     }

@@ -390,6 +390,12 @@ def test_usage_is_the_sum_of_the_providers_own_figures(
         fresh = usage.input_tokens - usage.cached_tokens
         money = (fresh * 2 + usage.cached_tokens * 1 + usage.output_tokens * 4) / 1e6
         assert usage.usd == pytest.approx(money)
+    roles = found.by_role
+    assert roles["root"].calls == 3
+    assert roles["sub"].calls == found.by_model["small"].calls == found.usage.calls - 3
+    assert roles["root"].output_tokens == (
+        found.by_model["test"].output_tokens + found.by_model["middle"].output_tokens
+    )
 
 
 def test_a_recorded_run_is_replayed_from_its_trace_without_a_provider(
