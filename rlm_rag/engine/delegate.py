@@ -16,8 +16,8 @@ from rlm_rag.errors import RetrievalError
 from rlm_rag.models.base import Message, Usage
 from rlm_rag.models.tokens import count_tokens
 
-# Texts held decoded at a time; their calls are bounded by the limiter anyway.
-OPEN_MATERIALS = 64
+# Texts held decoded at a time are twice the requests in flight, and at least so many.
+LEAST_OPEN_MATERIALS = 64
 MAX_ITEMS = 100_000
 # A partial answer longer than this share of a reduction's room is cut, so that each level has
 # at most half as many partial answers as the one before.
@@ -27,11 +27,11 @@ _PARTIAL_SHARE = 0.4
 class Delegate:
     """Serves `llm_query_chunked`, `map_files` and `llm_map_reduce` of one RLM."""
 
-    def __init__(self, *, subcalls: SubCalls, view: View, reader: Reader) -> None:
+    def __init__(self, *, subcalls: SubCalls, view: View, reader: Reader, concurrency: int) -> None:
         self._subcalls = subcalls
         self._view = view
         self._reader = reader
-        self._open = asyncio.Semaphore(OPEN_MATERIALS)
+        self._open = asyncio.Semaphore(max(LEAST_OPEN_MATERIALS, 2 * concurrency))
 
     async def chunked(
         self, text: Any, prompt: Any, model: str | None = None, *, caller: Caller

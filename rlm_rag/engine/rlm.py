@@ -52,9 +52,8 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
         reader=reader,
         open_rlm=open_rlm,
     )
-    functions = _functions(
-        subcalls, Delegate(subcalls=subcalls, view=view, reader=reader), children
-    )
+    delegate = Delegate(subcalls=subcalls, view=view, reader=reader, concurrency=limits.concurrency)
+    functions = _functions(subcalls, delegate, children)
     tasks = Tasks(run_id=run_id, functions=functions, recorder=tree.recorder)
     services = Services(
         run_id=run_id,
