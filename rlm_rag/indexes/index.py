@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rlm_rag.indexes.kinds import Kind, kind_of
 from rlm_rag.indexes.live import Defined, LivePostings, Place, places_of
 from rlm_rag.indexes.parallel import build_segments
 from rlm_rag.indexes.ranking import Weights
@@ -16,10 +16,6 @@ from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.packed import PackedCorpus
 
-_TEST_PATH = re.compile(
-    r"(?:^|/)(?:tests?|testing|testdata|__tests__|specs?)/"
-    r"|(?:^|/)(?:test_[^/]*|conftest\.py|[^/]*[_.-](?:test|tests|spec)\.[^/]*|[^/]*Tests?\.\w+)$"
-)
 # More segments than this, of less text than that, become one at the next change.
 _MAX_SMALL_SEGMENTS = 8
 _SMALL_BYTES = 1 << 20
@@ -80,7 +76,7 @@ def build_index(
     return SearchIndex(
         postings,
         paths,
-        frozenset(number for number, path in enumerate(paths) if _TEST_PATH.search(path)),
+        frozenset(number for number, path in enumerate(paths) if kind_of(path) is Kind.TEST),
         array("Q", map(corpus.line_count, range(len(paths)))),
         Defined(postings),
         tuple(segments),

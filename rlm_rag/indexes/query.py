@@ -8,6 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 
+from rlm_rag.indexes.inflections import inflected
+from rlm_rag.indexes.kinds import asks_for_records
+from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.reports import is_report, title_and_body
 from rlm_rag.indexes.terms import raw_words, word_terms
 
 STOP_WORDS = frozenset(
@@ -24,47 +28,80 @@ STOP_WORDS = frozenset(
 # Runs of a script without spaces end in these: characters alone mean little beside bigrams.
 _MIN_BIGRAM_BYTES = 4
 
-_FILE_NAME = re.compile(r"(?<![\w@:])[\w.~+-]*(?:[\w-]\.[A-Za-z]\w{0,9}|/[\w.+-]+)(?:[\w./+-]*\w)?")
+_PATH_CHARACTERS = re.compile(r"[\w.~+@/\\-]+")
+_LIKE_FILE_NAME = re.compile(r"/|\w\.[A-Za-z]\w{0,9}$")
+_MAX_FILE_NAME_CHARS = 300
 _LIKE_IDENTIFIER = re.compile(
     rb"(?:[A-Za-z0-9]+_|_+[A-Za-z0-9])\w*|[a-z]+[A-Z]\w*|[A-Z]\w*[a-z][A-Z]\w*"
 )
-_CALLED_OR_QUOTED = re.compile(r"`([^`\n]{1,200})`|([\w.]{2,200})\(\)")
+_CALLED_OR_QUOTED = re.compile(r"`([^`\n]{1,200})`|(?<![\w.])([\w.]{2,200})\(\)")
 _SHORT_QUERY_WORDS = 2
+# Longer questions say a thing in several forms themselves.
+_MOST_INFLECTED_TERMS = 40
+# Of a longer one the heaviest count, then the first: the rest is noise, and costs time.
+_MOST_TERMS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed question; `terms` maps each term to its weight, in a fixed order.
+    """A parsed question; `terms` maps its terms, 100 at most, to their weights, in a fixed order.
 
-    `identifiers` are joined terms of words that are written as code; `file_names` are
-    paths, or ends of paths, as written; `about_tests` says that tests are asked for.
+    `forms` are other forms of some of them, which weigh less. `identifiers` are
+    joined terms of words that are written as code; `file_names` are paths, or ends of paths, as
+    written, with `/`. The rest says what is asked for: tests, records of changes, or what a
+    report of several lines is about.
     """
 
     terms: Mapping[bytes, float]
+    forms: Mapping[bytes, float]
     identifiers: tuple[bytes, ...]
     file_names: tuple[str, ...]
     about_tests: bool
+    about_records: bool
+    is_report: bool
 
 
-def parse_query(text: str, *, stop_weight: float) -> Query:
+def parse_query(text: str, *, weights: Weights) -> Query:
     """Parse a question; any text will do. Repeated terms weigh 1 + ln(times)."""
-    words = raw_words(text)
+    title, body = title_and_body(text)
+    said = f"{title}\n{body}"
+    words = raw_words(said)
     counts: Counter[bytes] = Counter()
     for word in words:
         counts.update(_query_terms(word))
-    terms = {
-        term: (stop_weight if term in STOP_WORDS else 1.0) * (1 + log(count))
-        for term, count in sorted(counts.items())
-    }
-    if all(term in STOP_WORDS for term in counts):
-        terms = dict.fromkeys(terms, 1.0)
-    names = dict.fromkeys(match[0].lstrip("./") for match in _FILE_NAME.finditer(text))
+    terms = _weighted(counts, title if body.strip() else "", weights)
     return Query(
         terms,
-        _identifiers(text, words),
-        tuple(name for name in names if name),
+        _forms(terms, weights.inflected),
+        _identifiers(said, words),
+        _file_names(said),
         not counts.keys().isdisjoint((b"test", b"tests", b"testing", b"tested")),
+        asks_for_records(title),
+        is_report(text),
     )
+
+
+def _weighted(counts: Mapping[bytes, int], title: str, weights: Weights) -> dict[bytes, float]:
+    if all(term in STOP_WORDS for term in counts):
+        return dict.fromkeys(sorted(counts), 1.0)
+    in_title = {term for word in raw_words(title) for term in _query_terms(word)}
+    terms: dict[bytes, float] = {}
+    for term, count in counts.items():
+        weight = (1 + log(count)) * (weights.title if term in in_title else 1.0)
+        terms[term] = weight * (weights.stop_word if term in STOP_WORDS else 1.0)
+    kept = sorted(terms, key=terms.__getitem__, reverse=True)[:_MOST_TERMS]
+    return {term: terms[term] for term in sorted(kept)}
+
+
+def _forms(terms: Mapping[bytes, float], weight: float) -> dict[bytes, float]:
+    if not weight or len(terms) > _MOST_INFLECTED_TERMS:
+        return {}
+    forms: dict[bytes, float] = {}
+    for term in terms.keys() - STOP_WORDS:
+        for form in inflected(term):
+            if form not in terms:
+                forms[form] = max(forms.get(form, 0.0), weight * terms[term])
+    return dict(sorted(forms.items()))
 
 
 def _query_terms(word: bytes) -> tuple[bytes, ...]:
@@ -78,6 +115,15 @@ def _is_bigram(term: bytes) -> bool:
     return len(term) >= _MIN_BIGRAM_BYTES and len(term.decode("utf-8", "surrogatepass")) == 2
 
 
+def _file_names(text: str) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for run in _PATH_CHARACTERS.findall(text):
+        name = run.replace("\\", "/").lstrip("./").rstrip("./-")
+        if len(name) <= _MAX_FILE_NAME_CHARS and _LIKE_FILE_NAME.search(name):
+            names[name] = None
+    return tuple(names)[:_MOST_TERMS]
+
+
 def _identifiers(text: str, words: list[bytes]) -> tuple[bytes, ...]:
     likely = [word for word in words if _LIKE_IDENTIFIER.fullmatch(word)]
     for match in _CALLED_OR_QUOTED.finditer(text):
@@ -85,4 +131,4 @@ def _identifiers(text: str, words: list[bytes]) -> tuple[bytes, ...]:
     if len(words) <= _SHORT_QUERY_WORDS:
         likely.extend(words)
     joined = (word_terms(word)[:1] for word in likely)
-    return tuple(dict.fromkeys(terms[0] for terms in joined if terms))
+    return tuple(dict.fromkeys(terms[0] for terms in joined if terms))[:_MOST_TERMS]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from math import log
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from rlm_rag.indexes.kinds import Kind, kind_of
+from rlm_rag.indexes.names import FileNames
 from rlm_rag.indexes.query import Query, parse_query
-from rlm_rag.indexes.ranking import Ranker, Weights
+from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import Hit
-from rlm_rag.indexes.snippets import snippet
+from rlm_rag.indexes.scoring import Numbers, Ranker, Scores
+from rlm_rag.indexes.snippets import Snippets
 from rlm_rag.indexes.windows import window_lines
 from rlm_rag.packed import PackedCorpus, split_lines
 
@@ -20,6 +26,11 @@ if TYPE_CHECKING:
 _SCORE_DIGITS = 4
 # Candidates looked at, so that k remain when neighbours are left out.
 _CANDIDATES_PER_HIT = 4
+# The power of the share of the query that lifts a factor: little, until nearly all is there.
+_LIFT = 4
+# Less than all, so that of equals the one that is no test comes first.
+_MOST_LIFTED = 0.9
+_KINDS = (None, *Kind)
 
 
 class Searcher:
@@ -44,70 +55,103 @@ class Searcher:
         `allowed` says which paths may be in it. A window that overlaps or adjoins a better
         one of its file is left out while others are to be had.
         """
-        parsed = parse_query(query, stop_weight=self._weights.stop_word)
+        parsed = parse_query(query, weights=self._weights)
         scores = self._scores(parsed)
         if allowed is not None:
             scores = self._only(scores, allowed)
         chosen = self._choose(scores, k)
         weights = {term: weight * self._ranker.idf(term) for term, weight in parsed.terms.items()}
-        return tuple(self._hit(window, scores[window], weights) for window in chosen)
+        snippets = Snippets(weights)
+        return tuple(self._hit(window, float(scores[window]), snippets) for window in chosen)
 
-    def _scores(self, query: Query) -> dict[int, float]:
-        scores = self._ranker.scores(query.terms)
-        index = self._index
-        for name in query.identifiers if self._weights.defined_identifier else ():
-            windows = index.defined.get(name, ())
-            if windows:
-                bonus = self._weights.defined_identifier * self._ranker.idf(name)
-                for window in dict.fromkeys(windows):
-                    scores[window] = scores.get(window, 0.0) + bonus / (1 + log(len(windows)))
-        documents = index.postings.window_documents
-        named = self._named_files(query.file_names) if self._weights.named_file else {}
-        tests = frozenset[int]() if query.about_tests else index.tests
-        if named or tests:
-            for window, score in scores.items():
-                document = documents[window]
-                score += named.get(document, 0.0)
-                scores[window] = score * self._weights.test_path if document in tests else score
+    def _scores(self, query: Query) -> Scores:
+        scores = self._ranker.scores({**query.terms, **query.forms})
+        weights, documents = self._weights, self._ranker.window_documents
+        for name in query.identifiers if weights.defined_identifier else ():
+            windows = np.unique(np.asarray(self._index.defined.get(name, ()), np.uint32))
+            if len(windows):
+                bonus = weights.defined_identifier * self._ranker.idf(name)
+                scores[windows] += bonus / (1 + log(len(windows)))
+        held = np.flatnonzero(scores)
+        scores[held] += self._gains(query)[documents[held]]
+        discounts = 1 - self._factors(query)[self._kinds]
+        if discounts.any():
+            # A window that holds all that is asked for is what was meant, whatever its file.
+            missing = 1 - _MOST_LIFTED * self._ranker.shares(query.terms)[held] ** _LIFT
+            scores[held] *= 1 - discounts[documents[held]] * missing
         return scores
 
-    def _named_files(self, names: Iterable[str]) -> dict[int, float]:
-        """Return what a document gains by being named in the query."""
-        gains: dict[int, float] = {}
-        for name in names:
-            ending = "/" + name
-            found = [
-                number
-                for number, path in enumerate(self._index.paths)
-                if path == name or path.endswith(ending)
-            ]
-            for number in found:
-                gain = self._weights.named_file / (1 + log(len(found)))
-                gains[number] = max(gains.get(number, 0.0), gain)
+    def _gains(self, query: Query) -> Scores:
+        """Return what the windows of each document gain by its name."""
+        gains = np.zeros(len(self._index.paths))
+        if self._weights.file_stem:
+            for term, weight in (*query.terms.items(), *query.forms.items()):
+                sharing = self._names.sharing(term)
+                if sharing is not None:
+                    gains[sharing.documents] += self._weights.file_stem * weight * sharing.gains
+        if self._weights.named_file:
+            for number, gain in self._names.named(query.file_names).items():
+                gains[number] += self._weights.named_file * gain
         return gains
 
-    def _only(self, scores: dict[int, float], allowed: Callable[[str], bool]) -> dict[int, float]:
-        documents = self._index.postings.window_documents
-        held = {documents[window] for window in scores}
-        kept = {number for number in held if allowed(self._index.paths[number])}
-        return {window: score for window, score in scores.items() if documents[window] in kept}
+    def _factors(self, query: Query) -> Scores:
+        """Return the factor of each of `_KINDS`."""
+        weights = self._weights
+        prose = weights.report_prose if query.is_report else 1.0
+        of_kind = {
+            Kind.TEST: 1.0 if query.about_tests else weights.test_path,
+            Kind.RECORD: 1.0 if query.about_records else min(prose, weights.record_path),
+            Kind.PROSE: prose,
+        }
+        return np.array([1.0 if kind is None else of_kind[kind] for kind in _KINDS])
 
-    def _choose(self, scores: dict[int, float], k: int) -> list[int]:
-        def order(window: int) -> tuple[float, str, int]:
-            document, _ = self._index.postings.place(window)
-            return -round(scores[window], _SCORE_DIGITS), self._index.paths[document], window
+    @cached_property
+    def _kinds(self) -> Numbers:
+        return np.array([_KINDS.index(kind_of(path)) for path in self._index.paths], np.uint32)
 
+    @cached_property
+    def _names(self) -> FileNames:
+        return FileNames(self._index.paths)
+
+    @cached_property
+    def _path_order(self) -> Numbers:
+        """The place of each document in the order of paths."""
+        paths = self._index.paths
+        order = np.empty(len(paths), np.uint32)
+        order[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
+        return order
+
+    def _only(self, scores: Scores, allowed: Callable[[str], bool]) -> Scores:
+        documents = self._ranker.window_documents
+        kept = np.zeros(len(self._index.paths), bool)
+        for number in np.unique(documents[scores > 0]).tolist():
+            kept[number] = allowed(self._index.paths[number])
+        return np.where(kept[documents], scores, 0.0)
+
+    def _choose(self, scores: Scores, k: int) -> list[int]:
+        held = np.flatnonzero(scores)
         wanted = _CANDIDATES_PER_HIT * k
-        ranked = heapq.nsmallest(wanted, scores, key=order)
+        ranked = self._ordered(held, scores, wanted)
         chosen = self._apart(ranked, k)
-        if len(chosen) < k and len(ranked) < len(scores):
-            ranked = sorted(scores, key=order)
+        if len(chosen) < k and len(ranked) < len(held):
+            ranked = self._ordered(held, scores, len(held))
             chosen = self._apart(ranked, k)
         if len(chosen) < k:
             taken = set(chosen)
             chosen += [window for window in ranked if window not in taken][: k - len(chosen)]
-            chosen.sort(key=order)
+            place_of = {window: place for place, window in enumerate(ranked)}
+            chosen.sort(key=place_of.__getitem__)
         return chosen
+
+    def _ordered(self, held: NDArray[np.intp], scores: Scores, most: int) -> Sequence[int]:
+        """Return the best windows, best first; ties by path, then line."""
+        rounded = np.round(scores[held], _SCORE_DIGITS)
+        if most < len(held):
+            least = np.partition(rounded, len(held) - most)[len(held) - most]
+            held, rounded = held[rounded >= least], rounded[rounded >= least]
+        order = self._path_order[self._ranker.window_documents[held]]
+        best: list[int] = held[np.lexsort((held, order, -rounded))][:most].tolist()
+        return best
 
     def _apart(self, ranked: Iterable[int], k: int) -> list[int]:
         """Take the best windows of which no two of one file are neighbours."""
@@ -124,9 +168,17 @@ class Searcher:
                 break
         return chosen
 
-    def _hit(self, window: int, score: float, terms: dict[bytes, float]) -> Hit:
+    def _hit(self, window: int, score: float, snippets: Snippets) -> Hit:
         document, number = self._index.postings.place(window)
         first, last = window_lines(number, self._index.line_counts[document])
-        lines = split_lines(self._corpus.content(document))[first - 1 : last]
+        lines = self._lines(document, first, last)
         path = self._index.paths[document]
-        return Hit(path, first, last, round(score, _SCORE_DIGITS), snippet(lines, first, terms))
+        return Hit(path, first, last, round(score, _SCORE_DIGITS), snippets.of(lines, first))
+
+    def _lines(self, document: int, first: int, last: int) -> list[str]:
+        data = bytes(self._corpus.content_bytes(document))
+        if b"\n" not in data:
+            return split_lines(self._corpus.content(document))[first - 1 : last]
+        # What comes after the window is not split.
+        lines = data.split(b"\n", last)[first - 1 : last]
+        return [line.removesuffix(b"\r").decode("utf-8", "surrogatepass") for line in lines]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rlm_rag.indexes.requests import MAX_SNIPPET_CHARS
 from rlm_rag.indexes.terms import separated, word_terms
@@ -14,52 +14,61 @@ _REPEATED = 0.25
 _MIN_LINE_CHARS = 24
 
 
-def snippet(lines: Sequence[str], first: int, terms: Mapping[bytes, float]) -> str:
-    """Return at most 400 characters of `lines`, whose first has the number `first`.
+class Snippets:
+    """Cuts the snippets of one query, given its terms with their weights."""
 
-    Each shown line is `number: text` with outer space cut; `…` stands where a long line
-    was cut. The lines chosen first are those that hold the most weight of terms not shown
-    yet, then their neighbours; the last may be cut to fit.
-    """
-    found = [_weighted_terms(line, terms) for line in lines]
-    chosen: dict[int, str] = {}
-    left = MAX_SNIPPET_CHARS
-    for at in _by_worth(lines, found):
-        room = left - len(f"{first + at}: ") - 1
-        if room < _MIN_LINE_CHARS and chosen:
-            break
-        text = _cut(lines[at].strip(), found[at], _LINE_CHARS)
-        if len(text) > room and chosen:
-            continue
-        chosen[at] = f"{first + at}: {text}"
-        left -= len(chosen[at]) + 1
-    return "\n".join(chosen[at] for at in sorted(chosen))
+    def __init__(self, terms: Mapping[bytes, float]) -> None:
+        self._terms = terms
+        # What of a raw word counts, for the words of all windows.
+        self._known: dict[bytes, tuple[bytes, ...]] = {}
+
+    def of(self, lines: Sequence[str], first: int) -> str:
+        """Return at most 400 characters of `lines`, whose first has the number `first`.
+
+        Each shown line is `number: text` with outer space cut; `…` stands where a long line
+        was cut. The lines chosen first are those that hold the most weight of terms not shown
+        yet, then their neighbours; the last may be cut to fit.
+        """
+        found = [self._weighted_terms(line) for line in lines]
+        chosen: dict[int, str] = {}
+        left = MAX_SNIPPET_CHARS
+        for at in _by_worth(lines, found):
+            room = left - len(f"{first + at}: ") - 1
+            if room < _MIN_LINE_CHARS and chosen:
+                break
+            text = _cut(lines[at].strip(), found[at], _LINE_CHARS)
+            if len(text) > room and chosen:
+                continue
+            chosen[at] = f"{first + at}: {text}"
+            left -= len(chosen[at]) + 1
+        return "\n".join(chosen[at] for at in sorted(chosen))
+
+    def _weighted_terms(self, line: str) -> dict[bytes, float]:
+        terms, known = self._terms, self._known
+        found: dict[bytes, float] = {}
+        for word in separated(line.encode("utf-8", "surrogatepass")).split():
+            counted = known.get(word)
+            if counted is None:
+                counted = known[word] = tuple(t for t in word_terms(word) if t in terms)
+            for term in counted:
+                found[term] = terms[term]
+        return found
 
 
-def _weighted_terms(line: str, terms: Mapping[bytes, float]) -> dict[bytes, float]:
-    words = separated(line.encode("utf-8", "surrogatepass")).split()
-    return {
-        term: terms[term]
-        for word in dict.fromkeys(words)
-        for term in word_terms(word)
-        if term in terms
-    }
-
-
-def _by_worth(lines: Sequence[str], found: Sequence[Mapping[bytes, float]]) -> list[int]:
-    """Order the lines worth showing: best first, then what stands next to the best."""
+def _by_worth(lines: Sequence[str], found: Sequence[Mapping[bytes, float]]) -> Iterator[int]:
+    """Yield the lines worth showing: best first, then what stands next to the best."""
     shown: set[bytes] = set()
-    order: list[int] = []
     remaining = [at for at, line in enumerate(lines) if line.strip()]
     matching = {at for at in remaining if found[at]}
+    beside = [at for at in remaining if not found[at]]
+    anchor: int | None = None
     while matching:
         best = min(matching, key=lambda at: (-_worth(found[at], shown), at))
         matching.remove(best)
-        order.append(best)
+        anchor = best if anchor is None else anchor
+        yield best
         shown.update(found[best])
-    anchor = order[0] if order else 0
-    beside = sorted((at for at in remaining if at not in order), key=lambda at: abs(at - anchor))
-    return order + beside
+    yield from sorted(beside, key=lambda at: abs(at - (anchor or 0)))
 
 
 def _worth(found: Mapping[bytes, float], shown: set[bytes]) -> float:

@@ -94,6 +94,39 @@ def test_tests_rank_lower_unless_they_are_asked_for(answers: Answers) -> None:
     assert set(paths(answerer, "tests of backoff delay")) == {"net.py", "a/test_net.py"}
 
 
+def test_records_of_changes_rank_lower_unless_they_are_asked_for(answers: Answers) -> None:
+    body = "backoff delay grows\n"
+    answerer = answers({"CHANGELOG.md": body, "net.md": body})
+    assert paths(answerer, "backoff delay")[0] == "net.md"
+    assert paths(answerer, "backoff delay in the changelog")[0] == "CHANGELOG.md"
+
+
+def test_a_report_asks_for_code_before_prose_and_a_question_does_not(answers: Answers) -> None:
+    body = "backoff delay grows\n"
+    answerer = answers({"a.md": body, "z.py": body})
+    assert paths(answerer, "backoff delay grows")[0] == "a.md"
+    report = "backoff delay grows\n```\nTraceback of the delay\n```\n"
+    assert paths(answerer, report)[0] == "z.py"
+
+
+def test_a_test_that_alone_holds_all_that_is_asked_for_comes_first(answers: Answers) -> None:
+    documents = {f"m{number}.py": "the code of the gate\n" * 9 for number in range(9)}
+    answerer = answers(documents | {"tests/test_a.py": "x = 1\n# access code of Lisbon gate\n"})
+    assert paths(answerer, "access code Lisbon gate")[0] == "tests/test_a.py"
+
+
+def test_a_word_is_found_in_another_form(answers: Answers) -> None:
+    answerer = answers({"a.py": "parse(token)\n", "b.py": "sing(song)\n"})
+    assert paths(answerer, "parsing of tokens") == ["a.py"]
+
+
+def test_a_file_of_a_stack_trace_from_another_machine_ranks_first(answers: Answers) -> None:
+    documents = {f"d{number}.py": "delay failed at wait\n" * 5 for number in range(9)}
+    answerer = answers(documents | {"net/retry.py": "def pause(): ...\n# wait\n"})
+    trace = 'it failed\n  File "/opt/x/site-packages/net/retry.py", line 1, in wait\n'
+    assert paths(answerer, trace)[0] == "net/retry.py"
+
+
 def test_windows_of_one_file_do_not_crowd_the_others_out(answers: Answers) -> None:
     long = "".join(f"needle {number}\n" for number in range(200))
     answerer = answers({"long.txt": long, "short.txt": "filler\n" * 30 + "needle\n"})

@@ -1,0 +1,45 @@
+"""What kind of file a path names: a test, a record of changes, prose, or none of these."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+
+_TEST = re.compile(
+    r"(?:^|/)(?:tests?|testing|testdata|__tests__|specs?)/"
+    r"|(?:^|/)(?:test_[^/]*|conftest\.py|[^/]*[_.-](?:test|tests|spec)\.[^/]*|[^/]*Tests?\.\w+)$"
+)
+_PROSE = re.compile(
+    r"(?i)\.(?:md|mdx|markdown|rst|txt|adoc|org|html?|ipynb)$"
+    r"|(?:^|/)(?:readme|license|notice|changes|history|news|authors|pkg-info)$"
+)
+_RECORD = re.compile(
+    r"(?i)(?:^|/)(?:change(?:log|s)|history|news|releases?(?:[-_ ]?notes?)?|whats[-_]?new|authors"
+    r"|contribut(?:ing|ors)|code_of_conduct|(?:pull_request|issue)_template|pkg-info)"
+    r"(?:[-_.][^/]*)?(?:/|$)|\.(?:egg|dist)-info/"
+)
+_RECORD_WORDS = re.compile(
+    r"(?i)\b(?:change ?log|release ?notes?|contribut\w+|history|what.?s ?new|news|authors?)\b"
+)
+
+
+class Kind(Enum):
+    """Kinds of files that are seldom what is looked for, unless they are asked for."""
+
+    TEST = auto()
+    RECORD = auto()
+    PROSE = auto()
+
+
+def kind_of(path: str) -> Kind | None:
+    """Return the kind that the names in a path tell; a record is prose that tells of changes."""
+    if _TEST.search(path):
+        return Kind.TEST
+    if _PROSE.search(path):
+        return Kind.RECORD if _RECORD.search(path) else Kind.PROSE
+    return None
+
+
+def asks_for_records(text: str) -> bool:
+    """Whether a question names change logs, release notes or the like."""
+    return _RECORD_WORDS.search(text) is not None
