@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.patterns import LinePattern, compile_pattern
@@ -52,23 +53,34 @@ def _search_corpus(
     allowed: Callable[[str], bool] | None,
     found: _Found,
 ) -> None:
-    needed = pattern.literal.encode("utf-8", "surrogatepass")
+    needed = [literal.encode("utf-8", "surrogatepass") for literal in pattern.literals]
     for number in range(len(corpus)):
         path = corpus.path(number)
         if allowed is not None and not allowed(path):
             continue
         data = bytes(corpus.content_bytes(number))
-        if needed and needed not in data:
-            continue
+        # Beyond ASCII, letters that differ can be the same in other capitals.
+        known = bool(needed) and (not pattern.folded or data.isascii())
+        if known:
+            looked_at = data.lower() if pattern.folded else data
+            if not any(literal in looked_at for literal in needed):
+                continue
         text = _with_line_feeds(data.decode("utf-8", "surrogatepass"))
-        _search_document(path, text, pattern, request, found)
+        _search_document(path, text, pattern, request, found, by_literal=known)
 
 
 def _search_document(
-    path: str, text: str, pattern: LinePattern, request: GrepRequest, found: _Found
+    path: str,
+    text: str,
+    pattern: LinePattern,
+    request: GrepRequest,
+    found: _Found,
+    *,
+    by_literal: bool,
 ) -> None:
     line, counted_to = 1, 0
-    for match, start, end in _matching_lines(text, pattern):
+    places = _literal_places(text, pattern) if by_literal else None
+    for match, start, end in _matching_lines(text, pattern, places):
         found.counts[path] = found.counts.get(path, 0) + 1
         if len(found.hits) >= request.k:
             continue
@@ -92,13 +104,36 @@ def _with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
 
 
-def _matching_lines(text: str, pattern: LinePattern) -> Iterator[tuple[tuple[int, int], int, int]]:
-    """Yield each matching line: the first match's span, the line's start and its end."""
+def _literal_places(text: str, pattern: LinePattern) -> Callable[[int], int]:
+    """Return what finds the next of a pattern's literals at or after a place, or -1."""
+    looked_at = text.lower() if pattern.folded else text
+    if len(pattern.literals) == 1:
+        return partial(looked_at.find, pattern.literals[0])
+    upcoming = dict.fromkeys(pattern.literals, -1)
+
+    def next_place(at: int) -> int:
+        for literal, place in tuple(upcoming.items()):
+            if place < at:
+                upcoming[literal] = place = looked_at.find(literal, at)
+                if place < 0:
+                    del upcoming[literal]
+        return min(upcoming.values(), default=-1)
+
+    return next_place
+
+
+def _matching_lines(
+    text: str, pattern: LinePattern, next_place: Callable[[int], int] | None
+) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """Yield each matching line: the first match's span, the line's start and its end.
+
+    `next_place` finds the places at which a match may be near, where that is known.
+    """
     size = len(text)
     at = 0
     while at < size:
-        if pattern.literal:
-            place = text.find(pattern.literal, at)
+        if next_place is not None:
+            place = next_place(at)
         elif pattern.spans_no_line:
             match = pattern.whole.search(text, at)
             place = match.start() if match else -1

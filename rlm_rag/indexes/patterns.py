@@ -18,8 +18,8 @@ from rlm_rag.errors import RetrievalError
 
 MAX_PATTERN_CHARS = 10_000
 
-# Flags under which a literal may match other characters, or a dot a line feed.
-_FOLDING = re.IGNORECASE | re.LOCALE
+# Looking for more than these, one after the other, is no faster than the pattern itself.
+_MAX_LITERALS = 8
 _HINT = "escape ( [ { * + ? . ^ $ | with a backslash to search for the characters themselves"
 
 
@@ -27,14 +27,16 @@ _HINT = "escape ( [ { * + ? . ^ $ | with a backslash to search for the character
 class LinePattern:
     """A compiled pattern, searched for within lines.
 
-    `literal` occurs in every match ("" where none is known). With `spans_no_line`, `whole`
-    (the pattern with `^` and `$` at each line) finds in a text exactly the lines that
-    `by_line` finds one by one.
+    One of `literals` occurs in every match (none of them where none is known); with `folded`
+    they are ASCII in lower case, and occur so in the match of an ASCII text. With
+    `spans_no_line`, `whole` (the pattern with `^` and `$` at each line) finds in a text exactly
+    the lines that `by_line` finds one by one.
     """
 
     by_line: re.Pattern[str]
     whole: re.Pattern[str]
-    literal: str
+    literals: tuple[str, ...]
+    folded: bool
     spans_no_line: bool
 
 
@@ -66,10 +68,11 @@ def compile_pattern(pattern: str, *, ignore_case: bool) -> LinePattern:
             f"the regular expression {_shown(pattern)} is too large", hint=_HINT
         ) from error
     if tree is None:
-        return LinePattern(by_line, whole, "", False)
-    literal = "" if by_line.flags & _FOLDING else _literal(tree)
+        return LinePattern(by_line, whole, (), False, False)
+    folded = bool(by_line.flags & re.IGNORECASE)
+    literals = () if by_line.flags & re.LOCALE else _literals(tree, folded=folded)
     safe = not by_line.flags & re.DOTALL and _spans_no_line(tree)
-    return LinePattern(by_line, whole, literal, safe)
+    return LinePattern(by_line, whole, literals, folded, safe)
 
 
 def _shown(pattern: str) -> str:
@@ -85,22 +88,35 @@ def _parse(pattern: str, flags: int) -> Iterable[tuple[Any, Any]] | None:
     return parsed
 
 
-def _literal(tree: Iterable[tuple[Any, Any]]) -> str:
-    """Return the longest run of characters that every match holds."""
-    best = run = ""
+def _literals(tree: Iterable[tuple[Any, Any]], *, folded: bool) -> tuple[str, ...]:
+    """Return runs of characters of which every match holds one: the best there are, or none."""
+    best: tuple[str, ...] = ()
+    run = ""
     for operation, argument in tree:
         name = str(operation)
-        if name == "LITERAL":
-            run += chr(argument)
+        if name == "LITERAL" and not (folded and argument >= 0x80):
+            run += chr(argument).lower() if folded else chr(argument)
             continue
-        best, run = max(best, run, key=len), ""
+        best, run = _better(best, (run,) if run else ()), ""
         if name == "SUBPATTERN" and not argument[1] and not argument[2]:
-            best = max(best, _literal(argument[3]), key=len)
+            best = _better(best, _literals(argument[3], folded=folded))
         elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and argument[0] > 0:
-            best = max(best, _literal(argument[2]), key=len)
+            best = _better(best, _literals(argument[2], folded=folded))
         elif name == "ATOMIC_GROUP":
-            best = max(best, _literal(argument), key=len)
-    return max(best, run, key=len)
+            best = _better(best, _literals(argument, folded=folded))
+        elif name == "BRANCH":
+            each = [_literals(branch, folded=folded) for branch in argument[1]]
+            found = tuple(dict.fromkeys(literal for one in each for literal in one))
+            if all(each) and len(found) <= _MAX_LITERALS:
+                best = _better(best, found)
+    return _better(best, (run,) if run else ())
+
+
+def _better(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """Choose by the shortest, which is found most often, then by how few there are."""
+    if not one or not other:
+        return one or other
+    return max(one, other, key=lambda literals: (min(map(len, literals)), -len(literals)))
 
 
 def _spans_no_line(tree: Iterable[tuple[Any, Any]]) -> bool:

@@ -22,8 +22,12 @@ PATTERNS = [
     ".", ".*", "(?s)a.b", r"a\sb", r"\Aab", r"ab\Z", "(?<=a)b", "(?<!a)b", "(?!b)a", "(?=.*b)a",
     r"(a)\1", "(?i)AB", "(?i:A)b", r"a\r", r"\n", "é+", "(?>a+)b", "a{2,3}", "[a-c]$", r"\W",
     "(?m)^b", "a.?b", "x?$", r"(a|\n)b", r"[\r]", "ab(?!$)", "(?:ab)+", "(a)?(?(1)b|c)",
+    "(?i)sK|ab", "ac|b c", "(ab|c)+$", "(?i)(?:ka|S)b?", "i|(?i:K)",
 ]  # fmt: skip
-texts = st.text(st.sampled_from("ab cé\n\r\u2028\x0b\x0c\x85"), max_size=40)
+texts = st.text(
+    st.sampled_from("ab cé\n\r\u2028\x0b\x0c\x85") | st.sampled_from("aABkKsS\u017f\u212aİı\n"),
+    max_size=40,
+)
 
 
 def grep(answerer: Answerer, pattern: str, **options: Any) -> GrepResult:
@@ -130,21 +134,25 @@ def test_an_empty_pattern_is_refused(answers: Answers) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "literal"),
+    ("pattern", "literals"),
     [
-        ("kmalloc", "kmalloc"),
-        (r"\bkmalloc\b", "kmalloc"),
-        (r"def \w+_exc", "def "),
-        ("(?:foo)+bar", "foo"),
-        ("a?foo", "foo"),
-        ("foo|bar", ""),
-        ("(foo)?", ""),
-        ("(?i)foo", ""),
-        ("(?i:foo)x", "x"),
+        ("kmalloc", ["kmalloc"]),
+        (r"\bkmalloc\b", ["kmalloc"]),
+        (r"def \w+_exc", ["def "]),
+        ("(?:foo)+bar", ["foo"]),
+        ("a?foo", ["foo"]),
+        ("foo|bar", ["foo", "bar"]),
+        ("foo|x?", []),
+        ("(fo+|ba+r)x|(?:zap){2}", ["x", "zap"]),
+        ("(foo)?", []),
+        ("(?i)Foo|Bar", ["foo", "bar"]),
+        ("(?i)é+ab", ["ab"]),
+        ("(?i:foo)x", ["x"]),
+        ("|".join("abcdefghi"), []),
     ],
 )
-def test_the_literal_that_every_match_holds_is_known(pattern: str, literal: str) -> None:
-    assert compile_pattern(pattern, ignore_case=False).literal == literal
+def test_what_every_match_holds_one_of_is_known(pattern: str, literals: list[str]) -> None:
+    assert list(compile_pattern(pattern, ignore_case=False).literals) == literals
 
 
 def test_a_pattern_that_is_too_long_is_refused() -> None:
