@@ -6,7 +6,8 @@ import asyncio
 import json
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,7 +32,6 @@ from rlm_rag.models.reply import Asked, completion_of
 MAX_REPLY_BYTES = 64 * 1024 * 1024
 MAX_CONNECT_SECONDS = 30.0
 _ENDPOINT = "/chat/completions"
-_KEEP_ALIVE_CONNECTIONS = 64
 
 
 class OpenAiCompatibleModel:
@@ -72,8 +72,9 @@ class OpenAiCompatibleModel:
         host = urlsplit(base).hostname or ""
         # OpenAI's own models refuse the name that every other server knows, and conversely.
         self._cap_name = "max_completion_tokens" if host.endswith("openai.com") else "max_tokens"
-        self._client: httpx.AsyncClient | None = None
+        self._idle: list[httpx.AsyncClient] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._tls: ssl.SSLContext | bool = True
 
     @property
     def name(self) -> str:
@@ -107,9 +108,10 @@ class OpenAiCompatibleModel:
 
     async def aclose(self) -> None:
         """Close the connections; the model may be used again afterwards."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.aclose()
+        clients, self._idle = self._idle, []
+        if self._loop is asyncio.get_running_loop():
+            for client in clients:
+                await client.aclose()
 
     def _encoded(self, request: ModelRequest, asked: Asked) -> bytes:
         payload: dict[str, Any] = dict(request.extra)
@@ -129,10 +131,12 @@ class OpenAiCompatibleModel:
 
     async def _post(self, content: bytes, seconds: float) -> tuple[int, httpx.Headers, bytes]:
         timeout = httpx.Timeout(None, connect=min(seconds, MAX_CONNECT_SECONDS))
-        client = self._open_client()
-        async with client.stream(
-            "POST", self._url, content=content, headers=self._headers, timeout=timeout
-        ) as response:
+        async with (
+            self._client() as client,
+            client.stream(
+                "POST", self._url, content=content, headers=self._headers, timeout=timeout
+            ) as response,
+        ):
             pieces: list[bytes] = []
             size = 0
             async for piece in response.aiter_bytes():
@@ -142,19 +146,30 @@ class OpenAiCompatibleModel:
                     raise self._unreadable(f"it is larger than {MAX_REPLY_BYTES:,} bytes")
             return response.status_code, response.headers, b"".join(pieces)
 
-    def _open_client(self) -> httpx.AsyncClient:
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
+        """Lend a client of one connection, for one request.
+
+        A pool of many looks through all of them at each request and polls those that are idle,
+        which costs more than the request itself.
+        """
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
+        if self._loop is not loop:
             # Connections of a loop that has ended cannot be used, nor closed, from this one.
-            self._loop = loop
-            self._client = httpx.AsyncClient(
-                trust_env=not self._local,
-                verify=_certificates(self._url),
-                limits=httpx.Limits(
-                    max_connections=None, max_keepalive_connections=_KEEP_ALIVE_CONNECTIONS
-                ),
-            )
-        return self._client
+            self._loop, self._idle, self._tls = loop, [], _certificates(self._url)
+        client = self._idle.pop() if self._idle else self._new_client()
+        try:
+            yield client
+        finally:
+            if self._loop is loop:
+                self._idle.append(client)
+
+    def _new_client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            trust_env=not self._local,
+            verify=self._tls,
+            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+        )
 
     def _read(self, status: int, headers: httpx.Headers, body: bytes, asked: Asked) -> Completion:
         try:
