@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from rlm_rag.errors import SandboxUnavailableError
@@ -89,15 +90,15 @@ def _shown(view: View) -> Iterator[str]:
         yield from _without(mount.source, view.hidden)
 
 
-def _without(path: str, hidden: tuple[str, ...]) -> Iterator[str]:
+@cache
+def _without(path: str, hidden: tuple[str, ...]) -> tuple[str, ...]:
     """`path`, or all in it apart from `hidden`, since Landlock cannot take back a folder's part."""
     if path in hidden:
-        return
-    if _holds(path, hidden):
-        for entry in sorted(Path(path).iterdir()):
-            yield from _without(str(entry), hidden)
-    else:
-        yield path
+        return ()
+    if not _holds(path, hidden):
+        return (path,)
+    inside = (_without(str(entry), hidden) for entry in sorted(Path(path).iterdir()))
+    return tuple(each for paths in inside for each in paths)
 
 
 def _listed(view: View) -> Iterator[str]:

@@ -19,5 +19,5 @@ def launch_line(python: str, arguments: Sequence[str]) -> list[str]:
 @cache
 def _line() -> str:
     # Compiled here once, by the same interpreter: each worker's start waits for its launcher.
-    code = compile(_SCRIPT.read_bytes(), "<launch>", "exec", dont_inherit=True)
-    return f"import marshal\nexec(marshal.loads({marshal.dumps(code)!r}))"
+    code = compile(_SCRIPT.read_bytes(), "<launch>", "exec", dont_inherit=True, optimize=2)
+    return f"import marshal\nexec(marshal.loads(bytes.fromhex('{marshal.dumps(code).hex()}')))"

@@ -18,7 +18,7 @@ import posix
 posix.read(0, 1)
 import marshal
 names = {{}}
-exec(marshal.loads({script!r}), names)
+exec(marshal.loads(bytes.fromhex("{script}")), names)
 names["seal"](**{facts!r})
 del marshal, names, posix
 exec(compile({code!r}, "<string>", "exec"))
@@ -69,5 +69,6 @@ def sealed(
 
 
 @cache
-def _compiled() -> bytes:
-    return marshal.dumps(compile(_SCRIPT.read_bytes(), "<seal>", "exec", dont_inherit=True))
+def _compiled() -> str:
+    code = compile(_SCRIPT.read_bytes(), "<seal>", "exec", dont_inherit=True, optimize=2)
+    return marshal.dumps(code).hex()

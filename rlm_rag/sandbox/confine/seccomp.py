@@ -7,6 +7,7 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from rlm_rag.errors import SandboxUnavailableError
 from rlm_rag.sandbox.confine.syscalls import MACHINES, Machine
@@ -67,6 +68,7 @@ _CHECKS = {
 _OF_WRITERS = frozenset({"chmod", "fchmod", "fchmodat", "fchmodat2"})
 
 
+@cache
 def filter_program(*, writing: bool, machine: str | None = None) -> bytes:
     """Return the filter as an array of `struct sock_filter`; `OWN_PID` in it is to be replaced.
 
