@@ -72,13 +72,18 @@ def _package() -> Check:
 
 
 def _sandbox() -> Check:
-    from rlm_rag.sandbox.layers import choose_layer
+    from rlm_rag.sandbox.layers import choose_layer, verdicts
 
     try:
         layer = choose_layer("auto")
     except RlmRagError as error:
         return Check("sandbox", "failed", error.message, error.hint)
-    return Check("sandbox", "ok", f"{layer.name}, its self-test passed")
+    others = [
+        f"{name} {'passed too' if not wrong else f'did not: {wrong}'}"
+        for name, wrong in verdicts().items()
+        if name != layer.name
+    ]
+    return Check("sandbox", "ok", "; ".join([f"{layer.name}, its self-test passed", *others]))
 
 
 def _git() -> Check:

@@ -42,7 +42,7 @@ from rlm_rag.sandbox.opening import Isolation
 from rlm_rag.sandbox.process import run_stop
 from rlm_rag.scratch import ScratchFolder
 
-__all__ = ["LAYER_NAMES", "Layer", "choose_layer", "self_test"]
+__all__ = ["LAYER_NAMES", "Layer", "choose_layer", "self_test", "verdicts"]
 
 # Strongest first; those of another system say so when they are asked.
 _BY_SYSTEM: dict[str, tuple[Layer, ...]] = {
@@ -112,6 +112,11 @@ def verdict(layer: Layer) -> str:
         if key not in _verdicts:
             _verdicts[key] = "; ".join(self_test(layer))
         return _verdicts[key]
+
+
+def verdicts() -> dict[str, str]:
+    """Return the verdict on each layer of this system by its name, strongest first."""
+    return {layer.name: verdict(layer) for layer in _CONFINING}
 
 
 def self_test(layer: Layer) -> list[str]:
