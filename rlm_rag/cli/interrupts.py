@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -36,15 +37,16 @@ def watch() -> None:
     do nothing for `PATIENCE_SECONDS`, while the command ends in order; then one ends the
     process where it stands, without its temporary folders.
     """
-    for number in _numbers():
-        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+    for name in _NAMES:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) in (
+            signal.SIG_DFL,
+            signal.default_int_handler,
+        ):
             signal.signal(number, _on_signal)
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, lambda *_: _on_signal(_wish.number, None))
         sys.unraisablehook = _ask_again
-    # Registered first, so run last, when the interpreter is about to forget its handlers:
-    # a signal would then end the process by itself, and not with its exit code.
-    atexit.register(_ignore_all)
 
 
 def settle() -> None:
@@ -53,23 +55,29 @@ def settle() -> None:
         _wish.since = time.monotonic()
 
 
-def leave() -> NoReturn:
+def exit_code() -> int:
+    """The shell's convention: 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP."""
+    return 128 + _wish.number
+
+
+def leave(code: int) -> NoReturn:
     """End the process after what was registered for its end, and without waiting for more.
 
-    A thread that is in the middle of an import or of a request, or a reader that does not read,
-    would hold up the interpreter's own end. Exits by the shell's convention: 130 after SIGINT,
-    143 after SIGTERM, 129 after SIGHUP.
+    The interpreter's own end would wait for threads in the middle of an import or of a request
+    and for a reader that does not read, and takes a second to take litellm apart.
     """
     atexit._run_exitfuncs()
-    _end()
+    with suppress(OSError, ValueError):  # nobody may be left to be told
+        sys.stderr.flush()
+    _end(code)
 
 
-def _end() -> NoReturn:
+def _end(code: int) -> NoReturn:
     # Workers and the index process end with this one; folders do not.
     scratch = sys.modules.get("rlm_rag.scratch")
     if scratch is not None:
         scratch.remove_own()
-    os._exit(128 + _wish.number)
+    os._exit(code)
 
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
@@ -78,7 +86,7 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
         _wish.number, _wish.since = number, now
         raise KeyboardInterrupt
     if now - _wish.since > PATIENCE_SECONDS:
-        _end()
+        _end(exit_code())
 
 
 def _ask_again(unraisable: sys.UnraisableHookArgs) -> None:
@@ -88,12 +96,3 @@ def _ask_again(unraisable: sys.UnraisableHookArgs) -> None:
         return
     _wish.since = None
     signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
-
-
-def _ignore_all() -> None:
-    for number in _numbers():
-        signal.signal(number, signal.SIG_IGN)
-
-
-def _numbers() -> list[signal.Signals]:
-    return [signal.Signals[name] for name in _NAMES if name in signal.Signals.__members__]

@@ -14,8 +14,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` default to the process's own.
 
     0 done, 1 done in part, 2 usage or unusable input, 130 interrupted. Never raises. With the
-    process's own arguments, SIGTERM and SIGHUP interrupt too (143, 129), and an interrupted
-    command ends the process itself.
+    process's own arguments, SIGTERM and SIGHUP interrupt too (143, 129), and the process ends
+    here.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -30,8 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from rlm_rag.cli import interrupts
 
         interrupts.settle()
-        if interrupted:
-            interrupts.leave()
+        interrupts.leave(interrupts.exit_code() if interrupted else code)
     return code
 
 
@@ -70,9 +69,11 @@ def _invoke(arguments: list[str]) -> int:
 
 def _hides_interrupt(error: BaseException | None) -> bool:
     """Whether an interrupt is behind an error: Python 3.11 wraps what `__set_name__` raises."""
-    while error is not None:
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
         if isinstance(error, KeyboardInterrupt):
             return True
+        seen.append(error)
         error = error.__cause__
     return False
 
