@@ -36,14 +36,18 @@ def worker_identity(readable: Iterable[str], *, needs: int, whole_path: bool = F
     number of processes is limited and files' modes hold. `whole_path` says that it reaches
     what is readable by its path on the host, not by a mount.
     """
-    needs |= SET_GROUP | SET_USER | SET_BOUNDING
-    if os.geteuid() != 0 or _capabilities() & needs != needs:
+    if os.geteuid() != 0:
+        return Identity()
+    is_open = all(_is_open(Path(path), whole_path=whole_path) for path in readable)
+    kept = 0 if is_open else READ_ALL
+    # One that lacks what would be kept, as root in a container may, can still read as the owner.
+    needs |= SET_GROUP | SET_USER | SET_BOUNDING | kept
+    if _capabilities() & needs != needs:
         return Identity()
     user = _FIRST_USER + (os.getpid() * 64 + next(_turn)) % _USERS
     if not _is_mapped(user):
         return Identity()
-    is_open = all(_is_open(Path(path), whole_path=whole_path) for path in readable)
-    return Identity(user, 0 if is_open else READ_ALL)
+    return Identity(user, kept)
 
 
 def _capabilities() -> int:
