@@ -18,9 +18,9 @@ _PROTOCOLS: Mapping[str, type[OpenAiChatServer | AnthropicMessagesServer]] = {
 
 
 @contextmanager
-def serving(protocol: str, delay_seconds: float) -> Iterator[str]:
-    """Serve `openai` or `anthropic` and yield the address for `api_base`."""
-    argv = [sys.executable, "-m", __name__, protocol, str(delay_seconds)]
+def serving(protocol: str, delay_seconds: float, text: str = "done") -> Iterator[str]:
+    """Serve `openai` or `anthropic`, always with `text`, and yield the address for `api_base`."""
+    argv = [sys.executable, "-m", __name__, protocol, str(delay_seconds), text]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None and server.stdout is not None
         try:
@@ -29,8 +29,8 @@ def serving(protocol: str, delay_seconds: float) -> Iterator[str]:
             server.stdin.close()
 
 
-def main(protocol: str, delay_seconds: str) -> None:
-    answer = reply("done", delay_seconds=float(delay_seconds))
+def main(protocol: str, delay_seconds: str, text: str) -> None:
+    answer = reply(text, delay_seconds=float(delay_seconds))
     with _PROTOCOLS[protocol](lambda _: answer) as server:
         print(server.api_base, flush=True)
         sys.stdin.read()

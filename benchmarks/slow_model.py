@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,16 +41,20 @@ def open_slow(name: str, options: ModelOptions) -> SlowModel:
 
 
 @contextmanager
-def registered() -> Iterator[None]:
-    """Let the router find `slow:SECONDS`, as if a package that brings it were installed."""
+def registered(others: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Let the router find `slow:SECONDS`, as if a package that brings it were installed.
+
+    `others` are more backends of that package: `module:function` by prefix.
+    """
     with tempfile.TemporaryDirectory(prefix="rlm-rag-benchmark-") as folder:
         package = Path(folder) / "rlm_rag_slow_model-1.dist-info"
         package.mkdir()
         (package / "METADATA").write_text(
             "Metadata-Version: 2.1\nName: rlm-rag-slow-model\nVersion: 1\n"
         )
-        row = f"[{ENTRY_POINT_GROUP}]\n{PREFIX} = {__name__}:{open_slow.__name__}\n"
-        (package / "entry_points.txt").write_text(row)
+        rows = {PREFIX: f"{__name__}:{open_slow.__name__}", **(others or {})}
+        listed = "".join(f"{prefix} = {place}\n" for prefix, place in rows.items())
+        (package / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{listed}")
         sys.path.append(folder)
         try:
             yield
