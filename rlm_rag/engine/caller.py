@@ -22,6 +22,10 @@ class Told(Protocol):
         """What it and its REPL said so far, as role and content."""
         ...
 
+    def so_far(self) -> str:
+        """The answer that it would give if it had to end now; empty where it has none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:

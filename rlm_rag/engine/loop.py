@@ -93,6 +93,10 @@ class Loop:
             for message in self._history.messages[2:]
         ]
 
+    def so_far(self) -> str:
+        """The answer that it would give if it had to end now; empty where it has none."""
+        return self._candidate
+
     def elapsed_seconds(self) -> float:
         """Time since it was made."""
         return time.monotonic() - self._began

@@ -20,6 +20,7 @@ MAX_TASKS = 1_000
 MAX_NAME_CHARS = 80
 MAX_TOLD_CHARS = 20_000
 SHOWN_RESULT_CHARS = 2_000
+MAX_SHOWN_RESULTS = 20
 
 Status = Literal["running", "done", "failed", "cancelled"]
 
@@ -193,9 +194,13 @@ class Tasks:
 
     def unfetched_results(self) -> str:
         """The beginnings of results that no block awaited, to answer from at the end."""
-        return "\n\n".join(
-            f"Result of task {task.name}:\n{_shown(task)}" for task in self._unfetched()[:20]
-        )
+        shown = [f"Result of task {task.name}:\n{_shown(task)}" for task in self._unfetched()]
+        for task in self._tasks.values():
+            parts = [child.so_far() for child in task.children] if not task.fetched else []
+            if task.status == "cancelled" and any(parts):
+                text = "\n".join(filter(None, parts))[:SHOWN_RESULT_CHARS]
+                shown.append(f"Task {task.name} was ended; its answer so far:\n{text}")
+        return "\n\n".join(shown[:MAX_SHOWN_RESULTS])
 
     def _unfetched(self) -> list[_Task]:
         return [task for task in self._tasks.values() if task.status == "done" and not task.fetched]

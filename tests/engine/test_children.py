@@ -415,6 +415,20 @@ def test_results_nobody_awaited_are_shown_to_the_last_call(
     assert "Result of task llm_query-1:\nfound in the end" in told_root(openai_server)[-1]
 
 
+def test_what_a_running_child_had_when_the_time_was_up_is_shown_to_the_last_call(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = play(
+        openai_server,
+        corpus,
+        root=[block("t = spawn(rlm_query, 'Look.')\nrlm_await(t)"), reply("last word")],
+        child=[block("answer['content'] = 'half of it'"), block("import time\ntime.sleep(60)")],
+        limits=Limits(seconds=5),
+    )
+    assert (found.stop_reason, found.text) == ("timeout", "last word")
+    assert "was ended; its answer so far:\nhalf of it" in told_root(openai_server)[-1]
+
+
 def test_an_added_text_of_the_parent_is_the_childs_too_but_not_the_other_way(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
