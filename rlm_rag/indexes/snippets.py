@@ -12,6 +12,7 @@ _KEPT_BEFORE_CHARS = 40
 # What a term is still worth in a line, when a chosen line has it already.
 _REPEATED = 0.25
 _MIN_LINE_CHARS = 24
+_WORTH_DIGITS = 6
 
 
 class Snippets:
@@ -20,7 +21,7 @@ class Snippets:
     def __init__(self, terms: Mapping[bytes, float]) -> None:
         self._terms = terms
         # What of a raw word counts, for the words of all windows.
-        self._known: dict[bytes, tuple[bytes, ...]] = {}
+        self._known: dict[bytes, frozenset[bytes]] = {}
 
     def of(self, lines: Sequence[str], first: int) -> str:
         """Return at most 400 characters of `lines`, whose first has the number `first`.
@@ -29,63 +30,79 @@ class Snippets:
         was cut. The lines chosen first are those that hold the most weight of terms not shown
         yet, then their neighbours; the last may be cut to fit.
         """
-        found = [self._weighted_terms(line) for line in lines]
+        found = self._found(lines)
         chosen: dict[int, str] = {}
         left = MAX_SNIPPET_CHARS
-        for at in _by_worth(lines, found):
+        for at in self._by_worth(lines, found):
             room = left - len(f"{first + at}: ") - 1
             if room < _MIN_LINE_CHARS and chosen:
                 break
-            text = _cut(lines[at].strip(), found[at], _LINE_CHARS)
+            text = self._cut(lines[at].strip(), found[at])
             if len(text) > room and chosen:
                 continue
             chosen[at] = f"{first + at}: {text}"
             left -= len(chosen[at]) + 1
         return "\n".join(chosen[at] for at in sorted(chosen))
 
-    def _weighted_terms(self, line: str) -> dict[bytes, float]:
-        terms, known = self._terms, self._known
-        found: dict[bytes, float] = {}
-        for word in separated(line.encode("utf-8", "surrogatepass")).split():
-            counted = known.get(word)
-            if counted is None:
-                counted = known[word] = tuple(t for t in word_terms(word) if t in terms)
-            for term in counted:
-                found[term] = terms[term]
+    def _found(self, lines: Sequence[str]) -> list[frozenset[bytes]]:
+        """Return the query's terms in each line."""
+        known = self._known
+        found: list[frozenset[bytes]] = []
+        for words in map(bytes.split, _separated_lines(lines)):
+            here: set[bytes] = set()
+            for word in words:
+                counted = known.get(word)
+                if counted is None:
+                    counted = known[word] = frozenset(word_terms(word)) & self._terms.keys()
+                if counted:
+                    here |= counted
+            found.append(frozenset(here))
         return found
 
+    def _by_worth(self, lines: Sequence[str], found: Sequence[frozenset[bytes]]) -> Iterator[int]:
+        """Yield the lines worth showing: best first, then what stands next to the best."""
+        worth = self._terms.__getitem__
+        worths = {at: sum(map(worth, terms)) for at, terms in enumerate(found) if terms}
+        shown: set[bytes] = set()
+        anchor: int | None = None
+        while worths:
+            # Rounded, for sums over sets differ in their last bits from run to run.
+            best = max(worths, key=lambda at: round(worths[at], _WORTH_DIGITS))
+            del worths[best]
+            anchor = best if anchor is None else anchor
+            yield best
+            for term in found[best] - shown:
+                lost = (1 - _REPEATED) * worth(term)
+                for at in worths:
+                    if term in found[at]:
+                        worths[at] -= lost
+            shown |= found[best]
+        beside = [at for at, line in enumerate(lines) if line.strip() and not found[at]]
+        yield from sorted(beside, key=lambda at: abs(at - (anchor or 0)))
 
-def _by_worth(lines: Sequence[str], found: Sequence[Mapping[bytes, float]]) -> Iterator[int]:
-    """Yield the lines worth showing: best first, then what stands next to the best."""
-    shown: set[bytes] = set()
-    remaining = [at for at, line in enumerate(lines) if line.strip()]
-    matching = {at for at in remaining if found[at]}
-    beside = [at for at in remaining if not found[at]]
-    anchor: int | None = None
-    while matching:
-        best = min(matching, key=lambda at: (-_worth(found[at], shown), at))
-        matching.remove(best)
-        anchor = best if anchor is None else anchor
-        yield best
-        shown.update(found[best])
-    yield from sorted(beside, key=lambda at: abs(at - (anchor or 0)))
+    def _cut(self, text: str, found: frozenset[bytes]) -> str:
+        """Cut a long line around the weightiest of its terms."""
+        if len(text) <= _LINE_CHARS:
+            return text
+        folded = text.lower()
+        by_weight = sorted(found, key=lambda term: (-self._terms[term], term))
+        places = (folded.find(term.decode("utf-8", "surrogatepass")) for term in by_weight)
+        first = next((place for place in places if place >= 0), 0)
+        start = max(0, first - _KEPT_BEFORE_CHARS)
+        if first <= _LINE_CHARS - _KEPT_BEFORE_CHARS:
+            start = 0
+        head = "…" if start else ""
+        end = start + _LINE_CHARS - len(head)
+        if end >= len(text):
+            return head + text[len(text) - _LINE_CHARS + len(head) :]
+        return head + text[start : end - 1] + "…"
 
 
-def _worth(found: Mapping[bytes, float], shown: set[bytes]) -> float:
-    return sum(weight * (_REPEATED if term in shown else 1.0) for term, weight in found.items())
-
-
-def _cut(text: str, found: Mapping[bytes, float], limit: int) -> str:
-    """Cut a long line around the weightiest of its terms."""
-    if len(text) <= limit:
-        return text
-    folded = text.lower()
-    by_weight = sorted(found, key=lambda term: (-found[term], term))
-    places = (folded.find(term.decode("utf-8", "surrogatepass")) for term in by_weight)
-    first = next((place for place in places if place >= 0), 0)
-    start = max(0, first - _KEPT_BEFORE_CHARS) if first > limit - _KEPT_BEFORE_CHARS else 0
-    head = "…" if start else ""
-    end = start + limit - len(head)
-    if end >= len(text):
-        return head + text[len(text) - limit + len(head) :]
-    return head + text[start : end - 1] + "…"
+def _separated_lines(lines: Sequence[str]) -> Iterator[bytes]:
+    """Yield the lines with spaces for separators, which are all found at once."""
+    encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
+    data = separated(b" ".join(encoded))
+    start = 0
+    for line in encoded:
+        yield data[start : start + len(line)]
+        start += len(line) + 1
