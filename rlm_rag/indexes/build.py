@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from rlm_rag.indexes.definitions import Match, scan, scannable
@@ -36,7 +36,7 @@ def _add_document(
     count = window_count(len(starts))
     path_words = Counter(raw_words(path)) if weights.path else Counter[bytes]()
     from_path = {word: times * weights.path for word, times in path_words.items()}
-    boosts = [Counter(from_path) for _ in range(count)]
+    boosts = [defaultdict(int, from_path) for _ in range(count)]
     defined: list[tuple[bytes, int]] = []
     language = language_of(path)
     if language is not None:
@@ -63,7 +63,10 @@ def _window_words(data: bytes, starts: Sequence[int], count: int) -> Iterator[li
 
 
 def _boost_scopes(
-    boosts: Sequence[Counter[bytes]], matches: Sequence[Match], starts: Sequence[int], weight: int
+    boosts: Sequence[defaultdict[bytes, int]],
+    matches: Sequence[Match],
+    starts: Sequence[int],
+    weight: int,
 ) -> None:
     """Count, for each window, the names of the definitions that enclose its first line."""
     enclosing: list[Match] = []
