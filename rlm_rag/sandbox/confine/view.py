@@ -27,7 +27,8 @@ LIBRARIES_INSIDE = "/libraries"
 SCRATCH_INSIDE = "/scratch"
 # What an interpreter and the worker take before a block does anything, with as much to spare.
 LEAST_MEMORY_BYTES = 64 << 20
-DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+# Not /dev/zero: a shared map of it is memory that no limit counts.
+DEVICES = ("/dev/null", "/dev/random", "/dev/urandom")
 
 Program = Callable[[str, str], list[str]]
 """(folder of the worker's sources, interpreter), both as seen inside, to a command line."""
@@ -38,9 +39,9 @@ class WorkerLimits:
     """What one worker may use of the machine.
 
     `memory_bytes` bounds private memory (RLIMIT_DATA: RLIMIT_AS would count the mapped corpus);
-    `processes` counts threads too, and does not hold where the host runs as root; `packages` are
-    installed packages that model code may import, by name. `reserved_bytes` come on top of the
-    memory, so that a worker can report what a block ran out of it for.
+    `processes` counts threads too; `packages` are installed packages that model code may import,
+    by name. `reserved_bytes` come on top of the memory, so that a worker can report what a block
+    ran out of it for.
     """
 
     memory_bytes: int = 4 << 30

@@ -115,6 +115,14 @@ won = True
 """,
     ),
     _attack(
+        "memory shared by a device, only read",
+        """
+import mmap
+m = mmap.mmap(os.open('/dev/zero', os.O_RDONLY), 1 << 20, prot=mmap.PROT_READ)
+won = m[0] == 0
+""",
+    ),
+    _attack(
         "memory that outlives its process",
         """
 i = call('shmget', 0, 1 << 20, 0o1600)
