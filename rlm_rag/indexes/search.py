@@ -18,7 +18,7 @@ from rlm_rag.indexes.requests import Hit
 from rlm_rag.indexes.scoring import Numbers, Ranker, Scores
 from rlm_rag.indexes.snippets import Snippets
 from rlm_rag.indexes.windows import window_lines
-from rlm_rag.packed import PackedCorpus, split_lines
+from rlm_rag.packed import PackedCorpus
 
 if TYPE_CHECKING:
     from rlm_rag.indexes.index import SearchIndex
@@ -41,6 +41,8 @@ class Searcher:
         self._index = index
         self._weights = weights
         self._ranker = Ranker(index.postings, weights)
+        # The lines of windows that the search under way has looked at.
+        self._read: dict[int, tuple[str, ...]] = {}
 
     @property
     def index(self) -> SearchIndex:
@@ -53,7 +55,7 @@ class Searcher:
         """Return the `k` best windows, best first; ties by path, then line.
 
         `allowed` says which paths may be in it. A window that overlaps or adjoins a better
-        one of its file is left out while others are to be had.
+        one of its file, or has the same lines as one, is left out while others are to be had.
         """
         parsed = parse_query(query, weights=self._weights)
         scores = self._scores(parsed)
@@ -62,7 +64,9 @@ class Searcher:
         chosen = self._choose(scores, k)
         weights = {term: weight * self._ranker.idf(term) for term, weight in parsed.terms.items()}
         snippets = Snippets(weights)
-        return tuple(self._hit(window, float(scores[window]), snippets) for window in chosen)
+        hits = tuple(self._hit(window, float(scores[window]), snippets) for window in chosen)
+        self._read.clear()
+        return hits
 
     def _scores(self, query: Query) -> Scores:
         scores = self._ranker.scores({**query.terms, **query.forms})
@@ -154,14 +158,21 @@ class Searcher:
         return best
 
     def _apart(self, ranked: Iterable[int], k: int) -> list[int]:
-        """Take the best windows of which no two of one file are neighbours."""
+        """Take the best windows: no two neighbours of a file, no two of the same lines."""
         documents = self._index.postings.window_documents
         chosen: list[int] = []
         taken: set[int] = set()
+        shown: set[tuple[str, ...]] = set()
         for window in ranked:
             beside = (near for near in (window - 1, window + 1) if near in taken)
             if any(documents[near] == documents[window] for near in beside):
                 continue
+            # Of a great many copies a few are recognised: each has to be read.
+            if len(self._read) < _CANDIDATES_PER_HIT * k:
+                lines = self._lines(window)
+                if lines in shown:
+                    continue
+                shown.add(lines)
             chosen.append(window)
             taken.add(window)
             if len(chosen) == k:
@@ -169,16 +180,25 @@ class Searcher:
         return chosen
 
     def _hit(self, window: int, score: float, snippets: Snippets) -> Hit:
-        document, number = self._index.postings.place(window)
-        first, last = window_lines(number, self._index.line_counts[document])
-        lines = self._lines(document, first, last)
-        path = self._index.paths[document]
-        return Hit(path, first, last, round(score, _SCORE_DIGITS), snippets.of(lines, first))
+        document, _ = self._index.postings.place(window)
+        first, last = self._span(window)
+        shown = snippets.of(self._lines(window), first)
+        return Hit(self._index.paths[document], first, last, round(score, _SCORE_DIGITS), shown)
 
-    def _lines(self, document: int, first: int, last: int) -> list[str]:
-        data = bytes(self._corpus.content_bytes(document))
-        if b"\n" not in data:
-            return split_lines(self._corpus.content(document))[first - 1 : last]
-        # What comes after the window is not split.
-        lines = data.split(b"\n", last)[first - 1 : last]
-        return [line.removesuffix(b"\r").decode("utf-8", "surrogatepass") for line in lines]
+    def _span(self, window: int) -> tuple[int, int]:
+        document, number = self._index.postings.place(window)
+        return window_lines(number, self._index.line_counts[document])
+
+    def _lines(self, window: int) -> tuple[str, ...]:
+        known = self._read.get(window)
+        if known is None:
+            document, _ = self._index.postings.place(window)
+            first, last = self._span(window)
+            data = bytes(self._corpus.content_bytes(document))
+            # What comes after the window is not split.
+            terminator = b"\n" if b"\n" in data else b"\r"
+            lines = data.split(terminator, last)[first - 1 : last]
+            known = self._read[window] = tuple(
+                line.removesuffix(b"\r").decode("utf-8", "surrogatepass") for line in lines
+            )
+        return known

@@ -136,6 +136,13 @@ def test_windows_of_one_file_do_not_crowd_the_others_out(answers: Answers) -> No
     assert "short.txt" in {hit.path for hit in hits}
 
 
+def test_copies_of_a_file_do_not_crowd_the_others_out(answers: Answers) -> None:
+    copies = {f"copy{number}.txt": "needle needle\n" for number in range(9)}
+    answerer = answers(copies | {"z.txt": "a needle in much other text\n" + "filler\n" * 20})
+    assert paths(answerer, "needle", k=2) == ["copy0.txt", "z.txt"]
+    assert len(paths(answerer, "needle", k=20)) == 10
+
+
 def test_the_snippet_shows_the_line_that_answers_not_the_first_ones(answers: Answers) -> None:
     lines = [f"some_other_setting_{number} = {number}  # nothing" for number in range(35)]
     lines[30] = "retry_backoff_seconds = 1.5"
