@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _SCORE_DIGITS = 4
 # Candidates looked at, so that k remain when neighbours are left out.
 _CANDIDATES_PER_HIT = 4
+_MOST_COMPARED = 1000
 # The power of the share of the query that lifts a factor: little, until nearly all is there.
 _LIFT = 4
 # Less than all, so that of equals the one that is no test comes first.
@@ -167,8 +168,8 @@ class Searcher:
             beside = (near for near in (window - 1, window + 1) if near in taken)
             if any(documents[near] == documents[window] for near in beside):
                 continue
-            # Of a great many copies a few are recognised: each has to be read.
-            if len(self._read) < _CANDIDATES_PER_HIT * k:
+            # Of a great many copies some are not recognised: each has to be read.
+            if len(self._read) < _MOST_COMPARED:
                 lines = self._lines(window)
                 if lines in shown:
                     continue
