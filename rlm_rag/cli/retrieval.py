@@ -17,6 +17,7 @@ from rlm_rag.indexes.requests import (
     MAX_CONTEXT_LINES,
     MAX_GREP_HITS,
     MAX_K,
+    ExplainRequest,
     GrepHit,
     GrepRequest,
     GrepResult,
@@ -45,12 +46,14 @@ _glob_option = click.option(
 @click.argument("arguments", nargs=-1, metavar="SOURCE... QUERY")
 @click.option("-k", type=click.IntRange(1, MAX_K), default=10, show_default=True, help="How many.")
 @_glob_option
+@click.option("--explain", "explained", metavar="PATH", help="Say why PATH ranks where it does.")
 @source_options
 @json_option
 def search(
     arguments: tuple[str, ...],
     k: int,
     path_glob: str | None,
+    explained: str | None,
     as_json: bool,
     **loading: Unpack[Loading],
 ) -> int:
@@ -59,6 +62,8 @@ def search(
         arguments, what="the query", example='rlm-rag search ./repo "retry backoff"'
     )
     with opened(sources, **loading) as corpus:
+        if explained is not None:
+            return _explain(corpus, query, explained, as_json=as_json)
         found = corpus.retrieve(SearchRequest(query=query, k=k, path_glob=path_glob))
     assert isinstance(found, SearchResult)
     if not as_json:
@@ -203,6 +208,17 @@ def repo_map(
     with opened([source], **loading) as corpus:
         request = RepoMapRequest(focus=focus, budget_chars=budget_chars)
         return _print_text(corpus.retrieve(request), as_json=as_json)
+
+
+def _explain(corpus: SearchableCorpus, query: str, path: str, *, as_json: bool) -> int:
+    """Say why a path ranks where it does, or why it is not in the corpus."""
+    found = corpus.retrieve(ExplainRequest(query=query, path=path))
+    assert isinstance(found, TextResult)
+    if found.error:
+        for one in corpus.skipped:
+            if one.path == path or path.startswith(f"{one.path}/"):
+                raise RetrievalError(f"{one.path} is not in the corpus: {one.reason}")
+    return _print_text(found, as_json=as_json)
 
 
 def _check_pattern(pattern: str) -> None:

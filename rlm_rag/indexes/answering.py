@@ -12,6 +12,7 @@ from rlm_rag.globs import compile_glob
 from rlm_rag.indexes.definitions import definitions
 from rlm_rag.indexes.grep import grep
 from rlm_rag.indexes.outline import outline
+from rlm_rag.indexes.paths import resolve
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.read import read
 from rlm_rag.indexes.repo_map import repo_map
@@ -22,6 +23,7 @@ from rlm_rag.indexes.requests import (
     AnyRequest,
     BordersRequest,
     BordersResult,
+    ExplainRequest,
     GrepRequest,
     GrepResult,
     IndexRequest,
@@ -119,6 +121,8 @@ class Answerer:
         if isinstance(request, IndexRequest):
             return self._describe(request)
         try:
+            if isinstance(request, ExplainRequest):
+                return self._explain(request)
             return self._text(request)
         except RetrievalError as error:
             hint = f" ({error.hint})" if error.hint else ""
@@ -173,6 +177,13 @@ class Answerer:
         allowed, unmatched = self._allowed(request.path_glob, request.within)
         result = symbols(self._corpus, request, allowed)
         return replace(result, note=unmatched or result.note)
+
+    def _explain(self, request: ExplainRequest) -> TextResult:
+        from rlm_rag.indexes.explain import explain
+
+        _check_text("query", request.query, limit=MAX_QUERY_CHARS)
+        _check_text("path", request.path)
+        return explain(self._search_index(), resolve(self._corpus, request.path), request)
 
     def _text(self, request: OutlineRequest | ReadRequest | RepoMapRequest) -> TextResult:
         match request:

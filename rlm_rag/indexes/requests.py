@@ -102,8 +102,18 @@ Request = (
     | BordersRequest
     | PathsRequest
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainRequest:
+    """Why the document of that path ranks where it does for a query."""
+
+    query: str
+    path: str
+
+
 # What a caller who owns the index may ask as well; no REPL can.
-AnyRequest = Request | IndexRequest
+AnyRequest = Request | IndexRequest | ExplainRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from rlm_rag.indexes.requests import (
     AnyRequest,
     BordersRequest,
     BordersResult,
+    ExplainRequest,
     GrepHit,
     GrepRequest,
     GrepResult,
@@ -43,6 +44,7 @@ _REQUESTS: dict[str, type[AnyRequest]] = {
         BordersRequest,
         PathsRequest,
         IndexRequest,
+        ExplainRequest,
     )
 }
 

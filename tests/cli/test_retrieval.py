@@ -151,3 +151,22 @@ def test_lines_around_two_hits_are_shown_once() -> None:
         "a-8-eight",
         "a:9:nine",
     ]
+
+
+def test_search_explains_the_place_of_a_file(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("search", str(repo), "backoff attempt", "--explain", "client.py")
+    assert done.returncode == 0
+    assert done.stdout.startswith("src/client.py:1-6")
+    assert "place 2 of 2 hits" in done.stdout
+    assert "first is src/retry.py:1" in done.stdout
+    assert "  attempt: 0, 1, " in done.stdout
+    nothing = rlm_rag("search", str(repo), "backoff", "--explain", "README.md")
+    assert "no window holds a word of the query" in nothing.stdout
+
+
+def test_search_explains_why_a_file_is_not_in_the_corpus(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("search", str(repo), "backoff", "--explain", "logo.bin")
+    assert done.returncode == 2
+    assert "logo.bin is not in the corpus: binary" in done.stderr
+    unknown = rlm_rag("search", str(repo), "backoff", "--explain", "absent.py")
+    assert "no document has the path" in unknown.stderr
