@@ -211,7 +211,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("code", ["while True: pass", SWALLOWING, "import time; time.sleep(99)"])
+@pytest.mark.parametrize("code", ["import time; time.sleep(99)", SWALLOWING])
 def test_while_a_block_hangs(
     place: Place, repo: Path, left: Callable[[], dict[int, str]], code: str
 ) -> None:
@@ -271,7 +271,7 @@ def test_while_nobody_reads_the_answer(
     assert left() == {}
 
 
-@pytest.mark.parametrize("pause_seconds", [0.0, 0.002, 0.05])
+@pytest.mark.parametrize("pause_seconds", [0.0, 0.05])
 def test_pressed_again_at_once_is_pressed_once(
     place: Place, repo: Path, left: Callable[[], dict[int, str]], pause_seconds: float
 ) -> None:

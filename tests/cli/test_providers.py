@@ -175,6 +175,7 @@ def test_another_protocol_through_litellm(
     assert KEY not in trace.path.read_text()
 
 
+@pytest.mark.deep
 def test_another_protocol_s_refusal_through_litellm(
     tmp_path: Path, anthropic_server: AnthropicMessagesServer
 ) -> None:
