@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rlm_rag.indexes.kinds import Kind, kind_of
 from rlm_rag.indexes.live import Defined, LivePostings, Place, places_of
 from rlm_rag.indexes.parallel import build_segments
 from rlm_rag.indexes.ranking import Weights
@@ -31,7 +30,6 @@ class SearchIndex:
 
     postings: LivePostings
     paths: tuple[str, ...]
-    tests: frozenset[int]
     line_counts: array[int]
     defined: Defined = field(repr=False)
     segments: tuple[Segment, ...] = field(repr=False)
@@ -76,7 +74,6 @@ def build_index(
     return SearchIndex(
         postings,
         paths,
-        frozenset(number for number, path in enumerate(paths) if kind_of(path) is Kind.TEST),
         array("Q", map(corpus.line_count, range(len(paths)))),
         Defined(postings),
         tuple(segments),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlm_rag.indexes.definitions import Definition, definitions
+from rlm_rag.indexes.kinds import Kind, kind_of
 from rlm_rag.indexes.languages import language_of
 from rlm_rag.indexes.requests import RepoMapRequest, TextResult
 from rlm_rag.indexes.terms import word_terms
@@ -58,7 +59,7 @@ def repo_map(
 
 def _ranked(corpus: PackedCorpus, index: SearchIndex, kept: set[str] | None) -> Iterable[_Ranked]:
     for number, path in enumerate(index.paths):
-        if number in index.tests or language_of(path) is None:
+        if kind_of(path) is Kind.TEST or language_of(path) is None:
             continue
         if kept is not None and path not in kept:
             continue
