@@ -14,10 +14,10 @@ from benchmarks.corpora import Packed, packed_corpora
 from benchmarks.figures import Figure, Section, interleaved
 from benchmarks.memory import AVAILABLE, descendants, memory_of
 from benchmarks.plan import GB, Plan, size_name
-from rlm_rag.errors import SandboxUnavailableError
 from rlm_rag.sandbox.blocks import BlockResult, ServiceCall, ServiceReply
+from rlm_rag.sandbox.cloud.remote import Cloud
 from rlm_rag.sandbox.confine.view import Layer, interpreter
-from rlm_rag.sandbox.layers import LAYER_NAMES, choose_layer
+from rlm_rag.sandbox.layers import choose_layer, verdicts
 from rlm_rag.sandbox.session import Session, WorkerSetup
 
 _BARE = "bare interpreter (start to end)"
@@ -49,15 +49,10 @@ def measure(plan: Plan) -> tuple[Section, ...]:
 
 def _layers() -> tuple[list[Layer], tuple[str, ...]]:
     """Return the layers that work on this machine, strongest first, and why others do not."""
-    found, notes = [], []
-    for name in LAYER_NAMES:
-        if name == "auto":
-            continue
-        try:
-            found.append(choose_layer(name))
-        except SandboxUnavailableError as error:
-            notes.append(f"Not measured: {error.message}.")
-    return found, tuple(notes)
+    working = [name for name, why in verdicts().items() if not why]
+    found = [choose_layer(name) for name in (*working, "none")]
+    notes = [f"Not measured: {name}: {why}." for name, why in verdicts().items() if why]
+    return [layer for layer in found if not isinstance(layer, Cloud)], tuple(notes)
 
 
 def _packing(corpora: Mapping[int, Packed]) -> Section:
