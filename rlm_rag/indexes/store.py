@@ -103,9 +103,10 @@ class SegmentStore:
         for path in _files(self._folder):
             try:
                 segments.append(Segment.open(path, self._stamp))
-            except FileNotFoundError:
+            except OSError:
+                # Gone, or not to be read now: no reason to think that it is damaged.
                 continue
-            except (SegmentError, OSError, ValueError):
+            except (SegmentError, ValueError):
                 self._remove(path)
         with suppress(OSError):
             os.utime(self._folder / _ABOUT)
