@@ -13,7 +13,7 @@ PACKAGE = ROOT / "rlm_rag"
 
 # docs/design.md section 2, from the ground up; a room imports itself and the floors below.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "packed", "globs", "scratch"),
+    ("errors", "lines", "packed", "globs", "scratch"),
     ("corpus", "settings"),
     ("loaders", "indexes", "sandbox", "trace"),
     ("models",),
@@ -26,7 +26,13 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 STRANGERS = ("loaders", "indexes", "sandbox", "models")
 # These run inside the sandbox, where there is a bare interpreter and nothing else.
-INSIDE = ("rlm_rag.errors", "rlm_rag.packed", "rlm_rag.sandbox.frames", "rlm_rag.sandbox.inside")
+INSIDE = (
+    "rlm_rag.errors",
+    "rlm_rag.lines",
+    "rlm_rag.packed",
+    "rlm_rag.sandbox.frames",
+    "rlm_rag.sandbox.inside",
+)
 # Model code prints, and the sandbox's self-test is a program of its own.
 PRINTING = (*INSIDE, "rlm_rag.sandbox.confine.probe", "rlm_rag.cli")
 HEAVY = ("litellm", "numpy", "httpx", "tree_sitter", "openai", "asyncio", "rich")

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from rlm_rag.indexes.terms import raw_words, word_terms
 from rlm_rag.indexes.windows import window_count, window_lines
-from rlm_rag.packed import PackedCorpus, split_lines
+from rlm_rag.lines import split_lines
+from rlm_rag.packed import PackedCorpus
 
 K1, B = 1.2, 0.75
 TOP = 10

@@ -14,7 +14,7 @@ from rlm_rag.corpus import Corpus
 from rlm_rag.indexes.query import STOP_WORDS
 from rlm_rag.indexes.terms import raw_words, word_terms
 from rlm_rag.indexes.windows import window_count, window_lines
-from rlm_rag.packed import split_lines
+from rlm_rag.lines import split_lines
 
 _PATH_TIMES = 3
 

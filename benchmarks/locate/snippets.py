@@ -10,7 +10,7 @@ from benchmarks.locate.questions import Question, QuestionSet
 from benchmarks.locate.rankers import Place
 from benchmarks.locate.scores import holds
 from rlm_rag.indexes.requests import MAX_SNIPPET_CHARS
-from rlm_rag.packed import split_lines
+from rlm_rag.lines import split_lines
 
 _KEYS = (
     "access code",

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from rlm_rag.lines import line_starts
 from rlm_rag.models.tokens import count_tokens
-from rlm_rag.packed import line_starts
 
 LEAST_BUDGET_TOKENS = 16
 """Below this a chunk could not hold one character of any script."""

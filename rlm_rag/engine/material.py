@@ -14,9 +14,9 @@ from rlm_rag.engine.subcalls import LeafReply, SubCalls, failed
 from rlm_rag.engine.view import View
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import BordersRequest, BordersResult
+from rlm_rag.lines import count_lines
 from rlm_rag.models.base import Message, Usage
 from rlm_rag.models.tokens import count_message_tokens, count_tokens
-from rlm_rag.packed import count_lines
 
 UNKNOWN_WINDOW_TOKENS = 8_192
 """Taken for the window of a model of which nothing is known: what small local servers start

@@ -13,7 +13,8 @@ from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.terms import raw_words, separated, word_terms
 from rlm_rag.indexes.windows import STRIDE_LINES, WINDOW_LINES, window_count, windows_of_line
-from rlm_rag.packed import PackedCorpus, line_starts
+from rlm_rag.lines import line_starts
+from rlm_rag.packed import PackedCorpus
 
 
 def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: Weights) -> bytearray:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rlm_rag.indexes.headings import headings
 from rlm_rag.indexes.languages import GENERIC, Language, language_of, markup_of
-from rlm_rag.packed import line_starts
+from rlm_rag.lines import line_starts
 
 MAX_SIGNATURE_CHARS = 200
 

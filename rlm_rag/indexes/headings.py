@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from rlm_rag.packed import split_lines_bytes
+from rlm_rag.lines import split_lines_bytes
 
 MAX_TITLE_CHARS = 200
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from rlm_rag.indexes.definitions import Definition, definitions
 from rlm_rag.indexes.paths import parts, resolve
 from rlm_rag.indexes.requests import OutlineRequest, TextResult
-from rlm_rag.packed import PackedCorpus, split_lines
+from rlm_rag.lines import split_lines
+from rlm_rag.packed import PackedCorpus
 
 DEFAULT_BUDGET_CHARS = 20_000
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.paths import resolve
 from rlm_rag.indexes.requests import ReadRequest, TextResult
-from rlm_rag.packed import PackedCorpus, split_lines
+from rlm_rag.lines import split_lines
+from rlm_rag.packed import PackedCorpus
 
 MAX_READ_LINES = 400
 MAX_READ_CHARS = 20_000

@@ -11,6 +11,7 @@ from pathlib import Path
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.segment import STAMP_BYTES
 
+_PACKAGE = Path(__file__).parents[1]
 _ANALYSIS = ("build", "definitions", "languages", "postings", "terms", "windows")
 
 
@@ -27,6 +28,6 @@ def stamp_of(weights: Weights) -> bytes:
 @cache
 def _sources() -> str:
     digest = hashlib.blake2b()
-    for name in _ANALYSIS:
-        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    for source in (*(f"indexes/{name}.py" for name in _ANALYSIS), "lines.py"):
+        digest.update((_PACKAGE / source).read_bytes())
     return digest.hexdigest()

@@ -8,7 +8,8 @@ from itertools import islice
 
 from rlm_rag.indexes.definitions import MAX_SIGNATURE_CHARS, Definition, definitions
 from rlm_rag.indexes.requests import Symbol, SymbolsRequest, SymbolsResult
-from rlm_rag.packed import PackedCorpus, split_lines_bytes
+from rlm_rag.lines import split_lines_bytes
+from rlm_rag.packed import PackedCorpus
 
 MAX_SYMBOLS = 500
 

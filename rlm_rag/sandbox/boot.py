@@ -8,6 +8,7 @@ from pathlib import Path
 # Relative to the folder that holds the package; nothing else of it is needed by a worker.
 WORKER_FILES = (
     "rlm_rag/errors.py",
+    "rlm_rag/lines.py",
     "rlm_rag/packed.py",
     "rlm_rag/sandbox/frames.py",
     "rlm_rag/sandbox/inside/answer.py",

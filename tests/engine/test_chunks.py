@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm_rag.engine.chunks import Chunk, split
+from rlm_rag.lines import count_lines, line_starts
 from rlm_rag.models.tokens import count_tokens
-from rlm_rag.packed import count_lines, line_starts
 
 words = st.text(st.sampled_from("ab d(1.@#é語\t\u2028"), max_size=40)
 ends = st.sampled_from(["\n", "\r\n", "\n\n", "\r", ""])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rlm_rag.indexes.definitions import definitions, masked, scannable
 from rlm_rag.indexes.languages import LANGUAGES
-from rlm_rag.packed import count_lines
+from rlm_rag.lines import count_lines
 
 # Each source, and what is defined in it: line, depth, kind, name.
 SOURCES = {

@@ -13,7 +13,7 @@ from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.patterns import compile_pattern
 from rlm_rag.indexes.requests import MAX_GREP_HITS, MAX_LINE_CHARS, GrepRequest, GrepResult
-from rlm_rag.packed import split_lines
+from rlm_rag.lines import split_lines
 
 Answers = Callable[[Mapping[str, str]], Answerer]
 

@@ -21,7 +21,7 @@ from rlm_rag.indexes.requests import (
     SymbolsResult,
     TextResult,
 )
-from rlm_rag.packed import split_lines
+from rlm_rag.lines import split_lines
 
 Answers = Callable[[Mapping[str, str]], Answerer]
 

@@ -16,7 +16,8 @@ from rlm_rag.indexes.ranking import PLAIN
 from rlm_rag.indexes.scoring import Ranker
 from rlm_rag.indexes.terms import raw_words, word_terms
 from rlm_rag.indexes.windows import window_count, window_lines
-from rlm_rag.packed import PackedCorpus, split_lines
+from rlm_rag.lines import split_lines
+from rlm_rag.packed import PackedCorpus
 
 Pack = Callable[[Mapping[str, str]], PackedCorpus]
 

@@ -13,7 +13,7 @@ from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.requests import MAX_K, MAX_SNIPPET_CHARS, SearchRequest, SearchResult
 from rlm_rag.indexes.terms import raw_words, word_terms
 from rlm_rag.indexes.windows import window_count, window_lines
-from rlm_rag.packed import split_lines
+from rlm_rag.lines import split_lines
 
 Answers = Callable[[Mapping[str, str]], Answerer]
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rlm_rag.engine import history
 from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.reply import parse_reply
+from rlm_rag.lines import split_lines
 from rlm_rag.loaders.source import load_corpus
 from rlm_rag.models import offline
 from rlm_rag.models.base import Completion, Message, ModelRequest
@@ -28,7 +29,6 @@ from rlm_rag.models.offline_excerpts import (
     choose_places,
 )
 from rlm_rag.models.offline_extract import extract
-from rlm_rag.packed import split_lines
 
 HOSTILE = st.text() | st.sampled_from(
     [
