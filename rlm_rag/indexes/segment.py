@@ -15,7 +15,7 @@ import os
 import struct
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rlm_rag.indexes.tables import Table
@@ -41,6 +41,7 @@ _CRC = struct.Struct("=I")
 _HEAD_BYTES = len(_MAGIC) + STAMP_BYTES + len(_SECTIONS) * _ROW.size + _CRC.size
 # Small enough to be read for one term, large enough that their sums cost nothing.
 _PAGE_BYTES = 1 << 16
+_PAGE_VALUES = _PAGE_BYTES // 4
 
 
 class SegmentError(Exception):
@@ -145,14 +146,20 @@ class Segment:
     def values(self, name: str, number: int) -> memoryview:
         """Return the values of a table's numbered key, their pages checked."""
         first, last = self._tables[name].span(number)
-        start, size, _ = self._sections[f"{name}.values"]
-        if not first <= last <= size >> 2:
-            raise SegmentError("a table points outside of its values")
-        base = self._page_firsts[name]
-        for page in range(first * 4 // _PAGE_BYTES, -(-last * 4 // _PAGE_BYTES)):
-            if self._unchecked[base + page]:
-                self._check_page(name, page)
-        return self._data[start + first * 4 : start + last * 4].cast("I")
+        return self.checked(name, (first,), (last,))[first:last]
+
+    def checked(self, name: str, firsts: Sequence[int], lasts: Sequence[int]) -> memoryview:
+        """Return all values of a table, of which those from each first to its last are checked."""
+        values = self._section(f"{name}.values").cast("I")
+        most = len(values)
+        base, unchecked = self._page_firsts[name], self._unchecked
+        for first, last in zip(firsts, lasts, strict=True):
+            if not first <= last <= most:
+                raise SegmentError("a table points outside of its values")
+            for page in range(first // _PAGE_VALUES, -(-last // _PAGE_VALUES)):
+                if unchecked[base + page]:
+                    self._check_page(name, page)
+        return values
 
     def check(self) -> None:
         """Read all of it, and compare every sum."""

@@ -49,6 +49,11 @@ class Table:
                 high = middle
         return -1
 
+    @property
+    def value_ends(self) -> memoryview:
+        """Where the values of each key end."""
+        return self._value_ends
+
     def span(self, number: int) -> tuple[int, int]:
         """Return where the values of a numbered key begin and end."""
         return self._value_ends[number - 1] if number else 0, self._value_ends[number]
