@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm_rag.indexes.segment import DEFINED, MAX_COUNT, TERMS, WORDS, Segment
+from rlm_rag.indexes.segment import DEFINED, MAX_COUNT, PAGE_VALUES, TERMS, WORDS, Segment
 from rlm_rag.indexes.terms import word_terms
 
 Numbers = NDArray[np.uint32]
@@ -177,13 +177,22 @@ def _gathered(segment: Segment, words: Numbers) -> Numbers:
     """Return the postings of some raw words, one after the other."""
     if len(words) == 1:
         return np.frombuffer(segment.values(WORDS, int(words[0])), np.uint32)
+    numbers = words.astype(np.int64)
     ends = np.frombuffer(segment.table(WORDS).value_ends, np.uint32)
-    lasts = ends[words].astype(np.int64)
-    firsts = np.where(words > 0, ends[words.astype(np.int64) - 1], 0)
+    lasts = ends[numbers].astype(np.int64)
+    firsts = np.where(numbers > 0, ends[numbers - 1], 0)
+    unchecked = np.frombuffer(segment.unchecked(WORDS), np.uint8)
+    first_pages, last_pages = firsts // PAGE_VALUES, (lasts - 1) // PAGE_VALUES
+    doubtful = np.flatnonzero(
+        (last_pages > first_pages + 1) | (unchecked[first_pages] | unchecked[last_pages] > 0)
+    )
+    for number in numbers[doubtful].tolist():
+        segment.values(WORDS, number)
     sizes = lasts - firsts
-    values = np.frombuffer(segment.checked(WORDS, firsts.tolist(), lasts.tolist()), np.uint32)
+    values = np.frombuffer(segment.all_values(WORDS), np.uint32)
     starts = np.cumsum(sizes) - sizes
-    return values[np.arange(sizes.sum()) + np.repeat(firsts - starts, sizes)]
+    gathered: Numbers = values[np.arange(sizes.sum()) + np.repeat(firsts - starts, sizes)]
+    return gathered
 
 
 def _renumbered(segment: Segment, documents: Numbers, firsts: Numbers) -> Numbers:

@@ -20,15 +20,40 @@ Numbers = NDArray[np.uint32]
 Scores = NDArray[np.float64]
 
 _CACHED_TERMS = 512
+_CACHED_BYTES = 32 << 20
+# Where a term is in more than one of so many, adding a whole column is faster than its places.
+_DENSE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """The scores of one term, of the numbered things alone, or, without numbers, of all."""
+
+    numbers: Numbers | None
+    scores: Scores
+
+    def add_to(self, totals: Scores, weight: float) -> None:
+        if self.numbers is None:
+            totals += weight * self.scores
+        else:
+            totals[self.numbers] += weight * self.scores
+
+    def hold(self, numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Say which of these have a score."""
+        if self.numbers is None:
+            return self.scores.take(numbers) > 0
+        if not len(self.numbers):
+            return np.zeros(len(numbers), np.bool_)
+        places = np.searchsorted(self.numbers, numbers.astype(np.uint32))
+        return np.equal(self.numbers.take(places, mode="clip"), numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class _Impacts:
     idf: float
-    windows: Numbers
-    window_scores: Scores
-    documents: Numbers
-    document_scores: Scores
+    windows: _Column
+    documents: _Column
+    size_bytes: int
 
 
 class Ranker:
@@ -38,6 +63,7 @@ class Ranker:
         self._postings = postings
         self._weights = weights
         self._cache: OrderedDict[bytes, _Impacts] = OrderedDict()
+        self._cached_bytes = 0
         self._document_of = np.asarray(postings.window_documents, np.uint32)
         self._window_norms = self._norms(postings.window_lengths)
         self._document_norms = self._norms(postings.document_lengths)
@@ -57,20 +83,21 @@ class Ranker:
         documents = np.zeros(len(self._document_norms))
         for term, weight in terms.items():
             impacts = self._impacts(term)
-            scores[impacts.windows] += weight * impacts.window_scores
-            documents[impacts.documents] += weight * impacts.document_scores
+            impacts.windows.add_to(scores, weight)
+            impacts.documents.add_to(documents, weight)
         if self._weights.whole_file:
-            held = np.flatnonzero(scores)
-            scores[held] += self._weights.whole_file * documents[self._document_of[held]]
+            documents *= self._weights.whole_file
+            # A document's score is 0 where no window of it has one.
+            scores += documents.take(self._document_of) * (scores > 0)
         return scores
 
-    def shares(self, terms: Mapping[bytes, float]) -> Scores:
-        """Return how much of the terms, by weight and rarity, each window holds: 0 to 1."""
-        shares = np.zeros(len(self._document_of))
+    def shares(self, terms: Mapping[bytes, float], windows: NDArray[np.intp]) -> Scores:
+        """Return how much of the terms, by weight and rarity, these windows hold: 0 to 1."""
+        shares = np.zeros(len(windows))
         total = 0.0
         for term, weight in terms.items():
             impacts = self._impacts(term)
-            shares[impacts.windows] += weight * impacts.idf
+            shares += weight * impacts.idf * impacts.windows.hold(windows)
             total += weight * impacts.idf
         return shares / (total or 1.0)
 
@@ -78,8 +105,12 @@ class Ranker:
         found = self._cache.get(term)
         if found is None:
             found = self._cache[term] = self._score(term)
-            if len(self._cache) > _CACHED_TERMS:
-                self._cache.popitem(last=False)
+            self._cached_bytes += found.size_bytes
+            while len(self._cache) > _CACHED_TERMS or (
+                self._cached_bytes > _CACHED_BYTES and len(self._cache) > 1
+            ):
+                _, oldest = self._cache.popitem(last=False)
+                self._cached_bytes -= oldest.size_bytes
         else:
             self._cache.move_to_end(term)
         return found
@@ -90,17 +121,22 @@ class Ranker:
         counts = np.asarray(found.counts, np.float64)
         idf = _idf(len(self._window_norms), len(windows))
         scores = idf * self._saturation(counts, self._window_norms[windows])
-        if not self._weights.whole_file:
-            return _Impacts(idf, windows, scores, windows[:0], scores[:0])
-        # Windows come in the order of their documents.
-        of_window = self._document_of[windows]
-        firsts = np.flatnonzero(np.diff(of_window, prepend=np.int64(-1)))
-        documents = of_window[firsts]
-        totals = np.add.reduceat(counts, firsts) if len(firsts) else counts
-        of_document = _idf(len(self._document_norms), len(documents)) * self._saturation(
-            totals, self._document_norms[documents]
+        documents, of_document = windows[:0], scores[:0]
+        if self._weights.whole_file and len(windows):
+            # Windows come in the order of their documents.
+            of_window = self._document_of[windows]
+            firsts = np.flatnonzero(np.concatenate(([True], of_window[1:] != of_window[:-1])))
+            documents = of_window[firsts]
+            totals = np.add.reduceat(counts, firsts)
+            of_document = _idf(len(self._document_norms), len(documents)) * self._saturation(
+                totals, self._document_norms[documents]
+            )
+        columns = (
+            _column(windows, scores, len(self._window_norms)),
+            _column(documents, of_document, len(self._document_norms)),
         )
-        return _Impacts(idf, windows, scores, documents, of_document)
+        size = sum(len(one.scores) * (8 if one.numbers is None else 12) for one in columns)
+        return _Impacts(idf, *columns, size)
 
     def _norms(self, lengths: object) -> Scores:
         known = np.asarray(lengths, np.float64)
@@ -114,3 +150,11 @@ class Ranker:
 
 def _idf(total: int, holding: int) -> float:
     return log(1 + (total - holding + 0.5) / (holding + 0.5))
+
+
+def _column(numbers: Numbers, scores: Scores, total: int) -> _Column:
+    if len(numbers) * _DENSE < total:
+        return _Column(numbers, scores)
+    dense = np.zeros(total)
+    dense[numbers] = scores
+    return _Column(None, dense)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rlm_rag.indexes.candidates import SCORE_DIGITS, Found
 from rlm_rag.indexes.kinds import Kind, kind_of
+from rlm_rag.indexes.line_texts import LineTexts
 from rlm_rag.indexes.names import FileNames
-from rlm_rag.indexes.query import Query, parse_query
+from rlm_rag.indexes.query import STOP_WORDS, Query, parse_query
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import Hit
 from rlm_rag.indexes.scoring import Numbers, Ranker, Scores
@@ -23,14 +25,9 @@ from rlm_rag.packed import PackedCorpus
 if TYPE_CHECKING:
     from rlm_rag.indexes.index import SearchIndex
 
-_SCORE_DIGITS = 4
 # Candidates looked at, so that k remain when neighbours are left out.
 _CANDIDATES_PER_HIT = 4
 _MOST_COMPARED = 1000
-# The power of the share of the query that lifts a factor: little, until nearly all is there.
-_LIFT = 4
-# Less than all, so that of equals the one that is no test comes first.
-_MOST_LIFTED = 0.9
 _KINDS = (None, *Kind)
 
 
@@ -42,8 +39,9 @@ class Searcher:
         self._index = index
         self._weights = weights
         self._ranker = Ranker(index.postings, weights)
-        # The lines of windows that the search under way has looked at.
-        self._read: dict[int, tuple[str, ...]] = {}
+        self._texts = LineTexts(corpus)
+        # Windows that the search under way has looked at.
+        self._read: dict[int, bytes] = {}
 
     @property
     def index(self) -> SearchIndex:
@@ -59,17 +57,19 @@ class Searcher:
         one of its file, or has the same lines as one, is left out while others are to be had.
         """
         parsed = parse_query(query, weights=self._weights)
-        scores = self._scores(parsed)
-        if allowed is not None:
-            scores = self._only(scores, allowed)
-        chosen = self._choose(scores, k)
-        weights = {term: weight * self._ranker.idf(term) for term, weight in parsed.terms.items()}
-        snippets = Snippets(weights)
-        hits = tuple(self._hit(window, float(scores[window]), snippets) for window in chosen)
+        found = self._found(parsed, allowed)
+        chosen = self._choose(found, k)
+        snippets = Snippets(self._worths(parsed))
+        hits = tuple(self._hit(window, score, snippets) for window, score in chosen)
         self._read.clear()
         return hits
 
-    def _scores(self, query: Query) -> Scores:
+    def _worths(self, query: Query) -> dict[bytes, float]:
+        """Return what the terms are worth in a line; its common words where there are no others."""
+        terms = query.terms.keys() - STOP_WORDS or query.terms.keys()
+        return {term: query.terms[term] * self._ranker.idf(term) for term in sorted(terms)}
+
+    def _found(self, query: Query, allowed: Callable[[str], bool] | None) -> Found:
         scores = self._ranker.scores({**query.terms, **query.forms})
         weights, documents = self._weights, self._ranker.window_documents
         for name in query.identifiers if weights.defined_identifier else ():
@@ -77,14 +77,13 @@ class Searcher:
             if len(windows):
                 bonus = weights.defined_identifier * self._ranker.idf(name)
                 scores[windows] += bonus / (1 + log(len(windows)))
-        held = np.flatnonzero(scores)
-        scores[held] += self._gains(query)[documents[held]]
-        discounts = 1 - self._factors(query)[self._kinds]
-        if discounts.any():
-            # A window that holds all that is asked for is what was meant, whatever its file.
-            missing = 1 - _MOST_LIFTED * self._ranker.shares(query.terms)[held] ** _LIFT
-            scores[held] *= 1 - discounts[documents[held]] * missing
-        return scores
+        gains = self._gains(query)
+        if gains.any():
+            scores += gains.take(documents) * (scores > 0)
+        if allowed is not None:
+            scores = self._only(scores, allowed)
+        discounts = (1 - self._factors(query)).take(self._kinds)
+        return Found(scores, discounts, lambda windows: self._ranker.shares(query.terms, windows))
 
     def _gains(self, query: Query) -> Scores:
         """Return what the windows of each document gain by its name."""
@@ -111,8 +110,10 @@ class Searcher:
         return np.array([1.0 if kind is None else of_kind[kind] for kind in _KINDS])
 
     @cached_property
-    def _kinds(self) -> Numbers:
-        return np.array([_KINDS.index(kind_of(path)) for path in self._index.paths], np.uint32)
+    def _kinds(self) -> NDArray[np.intp]:
+        """The place among `_KINDS` of each window's document."""
+        kinds = [_KINDS.index(kind_of(path)) for path in self._index.paths]
+        return np.array(kinds, np.intp).take(self._ranker.window_documents)
 
     @cached_property
     def _names(self) -> FileNames:
@@ -133,73 +134,76 @@ class Searcher:
             kept[number] = allowed(self._index.paths[number])
         return np.where(kept[documents], scores, 0.0)
 
-    def _choose(self, scores: Scores, k: int) -> list[int]:
-        held = np.flatnonzero(scores)
+    def _choose(self, found: Found, k: int) -> list[tuple[int, float]]:
         wanted = _CANDIDATES_PER_HIT * k
-        ranked = self._ordered(held, scores, wanted)
+        windows, scores = found.best(wanted)
+        ranked, score_of = self._ordered(windows, scores, wanted)
         chosen = self._apart(ranked, k)
-        if len(chosen) < k and len(ranked) < len(held):
-            ranked = self._ordered(held, scores, len(held))
+        if len(chosen) < k and len(ranked) < found.count:
+            windows, scores = found.all()
+            ranked, score_of = self._ordered(windows, scores, len(windows))
             chosen = self._apart(ranked, k)
         if len(chosen) < k:
             taken = set(chosen)
             chosen += [window for window in ranked if window not in taken][: k - len(chosen)]
             place_of = {window: place for place, window in enumerate(ranked)}
             chosen.sort(key=place_of.__getitem__)
-        return chosen
+        return [(window, score_of[window]) for window in chosen]
 
-    def _ordered(self, held: NDArray[np.intp], scores: Scores, most: int) -> Sequence[int]:
-        """Return the best windows, best first; ties by path, then line."""
-        rounded = np.round(scores[held], _SCORE_DIGITS)
-        if most < len(held):
-            least = np.partition(rounded, len(held) - most)[len(held) - most]
-            held, rounded = held[rounded >= least], rounded[rounded >= least]
-        order = self._path_order[self._ranker.window_documents[held]]
-        best: list[int] = held[np.lexsort((held, order, -rounded))][:most].tolist()
-        return best
+    def _ordered(
+        self, windows: NDArray[np.intp], scores: Scores, most: int
+    ) -> tuple[list[int], dict[int, float]]:
+        """Return the best windows, best first, and their scores; ties by path, then line."""
+        rounded = np.round(scores, SCORE_DIGITS)
+        paths = self._path_order[self._ranker.window_documents[windows]]
+        order = np.lexsort((windows, paths, -rounded))[:most]
+        best: list[int] = windows[order].tolist()
+        return best, dict(zip(best, rounded[order].tolist(), strict=True))
 
     def _apart(self, ranked: Iterable[int], k: int) -> list[int]:
         """Take the best windows: no two neighbours of a file, no two of the same lines."""
-        documents = self._index.postings.window_documents
+        postings = self._index.postings
+        documents, lengths = postings.window_documents, postings.window_lengths
         chosen: list[int] = []
         taken: set[int] = set()
-        shown: set[tuple[str, ...]] = set()
+        # Only windows of as many words are worth a comparison.
+        shown: dict[int, list[int]] = {}
         for window in ranked:
             beside = (near for near in (window - 1, window + 1) if near in taken)
             if any(documents[near] == documents[window] for near in beside):
                 continue
-            # Of a great many copies some are not recognised: each has to be read.
-            if len(self._read) < _MOST_COMPARED:
-                lines = self._lines(window)
-                if lines in shown:
-                    continue
-                shown.add(lines)
+            alike = shown.setdefault(lengths[window], [])
+            if alike and self._has_copy(window, alike):
+                continue
+            alike.append(window)
             chosen.append(window)
             taken.add(window)
             if len(chosen) == k:
                 break
         return chosen
 
+    def _has_copy(self, window: int, others: Sequence[int]) -> bool:
+        # Of a great many copies some are not recognised: each has to be read.
+        if len(self._read) >= _MOST_COMPARED:
+            return False
+        text = self._text(window)
+        return any(text == self._text(other) for other in others)
+
     def _hit(self, window: int, score: float, snippets: Snippets) -> Hit:
         document, _ = self._index.postings.place(window)
         first, last = self._span(window)
-        shown = snippets.of(self._lines(window), first)
-        return Hit(self._index.paths[document], first, last, round(score, _SCORE_DIGITS), shown)
+        shown = snippets.of(self._text(window), first)
+        return Hit(self._index.paths[document], first, last, score, shown)
 
     def _span(self, window: int) -> tuple[int, int]:
         document, number = self._index.postings.place(window)
         return window_lines(number, self._index.line_counts[document])
 
-    def _lines(self, window: int) -> tuple[str, ...]:
+    def _text(self, window: int) -> bytes:
+        """Return a window's lines, joined by LF however its document ends them."""
         known = self._read.get(window)
         if known is None:
             document, _ = self._index.postings.place(window)
             first, last = self._span(window)
-            data = bytes(self._corpus.content_bytes(document))
-            # What comes after the window is not split.
-            terminator = b"\n" if b"\n" in data else b"\r"
-            lines = data.split(terminator, last)[first - 1 : last]
-            known = self._read[window] = tuple(
-                line.removesuffix(b"\r").decode("utf-8", "surrogatepass") for line in lines
-            )
+            known = self._read[window] = self._texts.lines(document, first, last)
         return known

@@ -15,7 +15,7 @@ import os
 import struct
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rlm_rag.indexes.tables import Table
@@ -41,7 +41,7 @@ _CRC = struct.Struct("=I")
 _HEAD_BYTES = len(_MAGIC) + STAMP_BYTES + len(_SECTIONS) * _ROW.size + _CRC.size
 # Small enough to be read for one term, large enough that their sums cost nothing.
 _PAGE_BYTES = 1 << 16
-_PAGE_VALUES = _PAGE_BYTES // 4
+PAGE_VALUES = _PAGE_BYTES // 4
 
 
 class SegmentError(Exception):
@@ -146,20 +146,24 @@ class Segment:
     def values(self, name: str, number: int) -> memoryview:
         """Return the values of a table's numbered key, their pages checked."""
         first, last = self._tables[name].span(number)
-        return self.checked(name, (first,), (last,))[first:last]
+        values = self.all_values(name)
+        if not first <= last <= len(values):
+            raise SegmentError("a table points outside of its values")
+        base = self._page_firsts[name]
+        for page in range(first // PAGE_VALUES, -(-last // PAGE_VALUES)):
+            if self._unchecked[base + page]:
+                self._check_page(name, page)
+        return values[first:last]
 
-    def checked(self, name: str, firsts: Sequence[int], lasts: Sequence[int]) -> memoryview:
-        """Return all values of a table, of which those from each first to its last are checked."""
-        values = self._section(f"{name}.values").cast("I")
-        most = len(values)
-        base, unchecked = self._page_firsts[name], self._unchecked
-        for first, last in zip(firsts, lasts, strict=True):
-            if not first <= last <= most:
-                raise SegmentError("a table points outside of its values")
-            for page in range(first // _PAGE_VALUES, -(-last // _PAGE_VALUES)):
-                if unchecked[base + page]:
-                    self._check_page(name, page)
-        return values
+    def all_values(self, name: str) -> memoryview:
+        """Return the values of all keys of a table, as they are: see `unchecked`."""
+        return self._section(f"{name}.values").cast("I")
+
+    def unchecked(self, name: str) -> memoryview:
+        """Return, for each page of `PAGE_VALUES` of a table's values, 0 if it was checked."""
+        first = self._page_firsts[name]
+        pages = -(-self._sections[f"{name}.values"][1] // _PAGE_BYTES)
+        return memoryview(self._unchecked)[first : first + pages]
 
     def check(self) -> None:
         """Read all of it, and compare every sum."""

@@ -2,90 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import accumulate
 
 from rlm_rag.indexes.requests import MAX_SNIPPET_CHARS
 from rlm_rag.indexes.terms import separated, word_terms
 
 _LINE_CHARS = 160
 _KEPT_BEFORE_CHARS = 40
-# What a term is still worth in a line, when a chosen line has it already.
-_REPEATED = 0.25
+# What a term is still worth in a line, when a chosen line has it already: a quarter.
+_LOST, _OF = 3, 4
 _MIN_LINE_CHARS = 24
-_WORTH_DIGITS = 6
+# Whole numbers, for sums of others differ in their last bits with the order of a set.
+_WORTH = 1_000_000
+_WORD = re.compile(rb"[^ ]+")
 
 
 class Snippets:
     """Cuts the snippets of one query, given its terms with their weights."""
 
     def __init__(self, terms: Mapping[bytes, float]) -> None:
-        self._terms = terms
-        # What of a raw word counts, for the words of all windows.
-        self._known: dict[bytes, frozenset[bytes]] = {}
+        self._terms = {term: int(weight * _WORTH) for term, weight in terms.items()}
+        self._spaced = [b" %b " % term for term in self._terms]
+        # What counts of the raw words met so far in any window.
+        self._known: dict[bytes, Set[bytes]] = {}
 
-    def of(self, lines: Sequence[str], first: int) -> str:
-        """Return at most 400 characters of `lines`, whose first has the number `first`.
+    def of(self, window: bytes, first: int) -> str:
+        """Return at most 400 characters of the lines of a window, whose first has that number.
 
-        Each shown line is `number: text` with outer space cut; `…` stands where a long line
-        was cut. The lines chosen first are those that hold the most weight of terms not shown
-        yet, then their neighbours; the last may be cut to fit.
+        Between the lines there is LF. Each shown line is `number: text` with outer space cut;
+        `…` stands where a long line was cut. The lines chosen first are those that hold the
+        most weight of terms not shown yet, then their neighbours; the last may be cut to fit.
         """
-        found = self._found(lines)
+        lines = window.split(b"\n")
+        found = self._found(window, lines)
         chosen: dict[int, str] = {}
         left = MAX_SNIPPET_CHARS
         for at in self._by_worth(lines, found):
             room = left - len(f"{first + at}: ") - 1
             if room < _MIN_LINE_CHARS and chosen:
                 break
-            text = self._cut(lines[at].strip(), found[at])
+            text = self._cut(lines[at].decode("utf-8", "surrogatepass").strip(), found.get(at))
             if len(text) > room and chosen:
                 continue
             chosen[at] = f"{first + at}: {text}"
             left -= len(chosen[at]) + 1
         return "\n".join(chosen[at] for at in sorted(chosen))
 
-    def _found(self, lines: Sequence[str]) -> list[frozenset[bytes]]:
-        """Return the query's terms in each line."""
+    def _found(self, window: bytes, lines: Sequence[bytes]) -> dict[int, set[bytes]]:
+        """Return the query's terms in each line that has any."""
+        data = b" %b " % separated(window)
+        starts = [0, *accumulate(len(line) + 1 for line in lines)]
+        found: dict[int, set[bytes]] = {}
         known = self._known
-        found: list[frozenset[bytes]] = []
-        for words in map(bytes.split, _separated_lines(lines)):
-            here: set[bytes] = set()
-            for word in words:
-                counted = known.get(word)
-                if counted is None:
-                    counted = known[word] = frozenset(word_terms(word)) & self._terms.keys()
-                if counted:
-                    here |= counted
-            found.append(frozenset(here))
+        for at, end in self._likely(data):
+            word = data[at:end]
+            counted = known.get(word)
+            if counted is None:
+                counted = known[word] = self._terms.keys() & word_terms(word)
+            if counted:
+                found.setdefault(bisect_right(starts, at - 1) - 1, set()).update(counted)
         return found
 
-    def _by_worth(self, lines: Sequence[str], found: Sequence[frozenset[bytes]]) -> Iterator[int]:
+    def _likely(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield where words lie, between spaces, among them all that have terms of the query."""
+        if not data.isascii() or (b"_" in data and self._any_joined(data)):
+            for match in _WORD.finditer(data):
+                yield match.span()
+            return
+        folded = data.lower()
+        for term in self._terms:
+            at = folded.find(term)
+            while at >= 0:
+                end = data.find(b" ", at)
+                yield data.rfind(b" ", 0, at) + 1, end
+                at = folded.find(term, end)
+
+    def _any_joined(self, data: bytes) -> bool:
+        """Whether a term is a word but for its underscores, so that it cannot be looked for."""
+        folded = data.lower()
+        joined = folded.replace(b"_", b"")
+        return any(joined.count(spaced) > folded.count(spaced) for spaced in self._spaced)
+
+    def _by_worth(self, lines: Sequence[bytes], found: Mapping[int, set[bytes]]) -> Iterator[int]:
         """Yield the lines worth showing: best first, then what stands next to the best."""
         worth = self._terms.__getitem__
-        worths = {at: sum(map(worth, terms)) for at, terms in enumerate(found) if terms}
+        worths = {at: sum(map(worth, found[at])) for at in sorted(found)}
         shown: set[bytes] = set()
         anchor: int | None = None
         while worths:
-            # Rounded, for sums over sets differ in their last bits from run to run.
-            best = max(worths, key=lambda at: round(worths[at], _WORTH_DIGITS))
+            best = max(worths, key=worths.__getitem__)
             del worths[best]
             anchor = best if anchor is None else anchor
             yield best
             for term in found[best] - shown:
-                lost = (1 - _REPEATED) * worth(term)
+                lost = worth(term) * _LOST // _OF
                 for at in worths:
                     if term in found[at]:
                         worths[at] -= lost
             shown |= found[best]
-        beside = [at for at, line in enumerate(lines) if line.strip() and not found[at]]
+        beside = [at for at, line in enumerate(lines) if at not in found and line.strip()]
         yield from sorted(beside, key=lambda at: abs(at - (anchor or 0)))
 
-    def _cut(self, text: str, found: frozenset[bytes]) -> str:
+    def _cut(self, text: str, found: set[bytes] | None) -> str:
         """Cut a long line around the weightiest of its terms."""
         if len(text) <= _LINE_CHARS:
             return text
         folded = text.lower()
-        by_weight = sorted(found, key=lambda term: (-self._terms[term], term))
+        by_weight = sorted(found or (), key=lambda term: (-self._terms[term], term))
         places = (folded.find(term.decode("utf-8", "surrogatepass")) for term in by_weight)
         first = next((place for place in places if place >= 0), 0)
         start = max(0, first - _KEPT_BEFORE_CHARS)
@@ -96,13 +122,3 @@ class Snippets:
         if end >= len(text):
             return head + text[len(text) - _LINE_CHARS + len(head) :]
         return head + text[start : end - 1] + "…"
-
-
-def _separated_lines(lines: Sequence[str]) -> Iterator[bytes]:
-    """Yield the lines with spaces for separators, which are all found at once."""
-    encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
-    data = separated(b" ".join(encoded))
-    start = 0
-    for line in encoded:
-        yield data[start : start + len(line)]
-        start += len(line) + 1

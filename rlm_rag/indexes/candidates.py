@@ -1,0 +1,68 @@
+"""Which windows can be among the best, found without working out the final score of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlm_rag.indexes.scoring import Scores
+
+SCORE_DIGITS = 4
+# The power of the share of the query that lifts a factor: little, until nearly all is there.
+_LIFT = 4
+# Less than all, so that of equals the one that is no test comes first.
+_MOST_LIFTED = 0.9
+_GROUP_WINDOWS = 64
+
+Windows = NDArray[np.intp]
+
+
+class Found:
+    """The windows a query found: their scores before discounts, and their discounts.
+
+    `shares` says how much of the query windows hold, 0 to 1: a window that holds all that is
+    asked for is what was meant, whatever its file, and its discount is lifted.
+    """
+
+    def __init__(
+        self, scores: Scores, discounts: Scores, shares: Callable[[Windows], Scores]
+    ) -> None:
+        self._scores = scores
+        self._discounts = discounts
+        self._shares = shares
+
+    @property
+    def count(self) -> int:
+        """How many windows have a score."""
+        return int(np.count_nonzero(self._scores))
+
+    def best(self, count: int) -> tuple[Windows, Scores]:
+        """Return windows, ascending, and their scores: the best `count`, their equals, and more."""
+        discounted = self._scores * (1 - self._discounts)
+        least = _bound(discounted, count) - 10.0**-SCORE_DIGITS
+        lifted = self._scores * (1 - (1 - _MOST_LIFTED) * self._discounts)
+        return self._final(np.flatnonzero(lifted > max(least, 0.0)))
+
+    def all(self) -> tuple[Windows, Scores]:
+        """Return all windows that have a score, ascending, with their scores."""
+        return self._final(np.flatnonzero(self._scores))
+
+    def _final(self, windows: Windows) -> tuple[Windows, Scores]:
+        scores, discounts = self._scores[windows], self._discounts[windows]
+        less = np.flatnonzero(discounts)
+        missing = 1 - _MOST_LIFTED * self._shares(windows[less]) ** _LIFT
+        scores[less] *= 1 - discounts[less] * missing
+        return windows, scores
+
+
+def _bound(scores: Scores, count: int) -> float:
+    """Return what at least `count` of the scores reach: as good as 0 where there are fewer."""
+    groups = len(scores) // _GROUP_WINDOWS
+    if groups > 2 * count:
+        # The best of each of many groups: fewer than all, and nearly as good.
+        scores = scores[: groups * _GROUP_WINDOWS].reshape(_GROUP_WINDOWS, groups).max(axis=0)
+    if len(scores) <= count:
+        return 0.0
+    return float(np.partition(scores, len(scores) - count)[len(scores) - count])

@@ -1,0 +1,53 @@
+"""Some lines of a document, read without splitting the rest of it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlm_rag.packed import PackedCorpus
+
+_LF, _CR = 10, 13
+_CACHED_DOCUMENTS = 256
+_CACHED_BYTES = 8 << 20
+
+
+class LineTexts:
+    """Reads lines, and keeps where those of recent documents end."""
+
+    def __init__(self, corpus: PackedCorpus) -> None:
+        self._corpus = corpus
+        self._ends: OrderedDict[int, NDArray[np.uint32]] = OrderedDict()
+        self._cached_bytes = 0
+
+    def lines(self, document: int, first: int, last: int) -> bytes:
+        """Return lines, counted from 1, both ends included, joined by LF however they ended."""
+        content = self._corpus.content_bytes(document)
+        ends = self._ends.get(document)
+        if ends is None:
+            ends = self._found(document, content)
+        else:
+            self._ends.move_to_end(document)
+        start = int(ends[first - 2]) + 1 if first > 1 else 0
+        stop = int(ends[last - 1]) if last <= len(ends) else len(content)
+        text = bytes(content[start:stop])
+        if b"\r" not in text:
+            return text
+        if len(ends) and content[int(ends[0])] == _CR:
+            return text.replace(b"\r", b"\n")
+        text = text.replace(b"\r\n", b"\n")
+        return text.removesuffix(b"\r") if last <= len(ends) else text
+
+    def _found(self, document: int, content: memoryview) -> NDArray[np.uint32]:
+        data = np.frombuffer(content, np.uint8)
+        ends = np.flatnonzero(data == _LF)
+        if not len(ends):
+            ends = np.flatnonzero(data == _CR)
+        found = self._ends[document] = ends.astype(np.uint32)
+        self._cached_bytes += found.nbytes
+        while len(self._ends) > _CACHED_DOCUMENTS or self._cached_bytes > _CACHED_BYTES:
+            _, oldest = self._ends.popitem(last=False)
+            self._cached_bytes -= oldest.nbytes
+        return found
