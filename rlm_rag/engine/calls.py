@@ -25,8 +25,8 @@ Role = Literal["root", "sub"]
 # Sent as the output cap where a limit on tokens or money needs one and the model's own is larger:
 # replies of root models and leaves stay well below it.
 CAP_TOKENS = 4096
-# A last call with no time left to speak of still gets this long.
-FINAL_SECONDS = 5.0
+# A call that was admitted in the last moment still gets this long.
+LEAST_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class ModelCalls:
         left = self._budget.seconds_left(final=final)
         if left is None:
             return self._limits.call_seconds
-        return min(self._limits.call_seconds, max(left, FINAL_SECONDS if final else 0.1))
+        return min(self._limits.call_seconds, max(left, LEAST_SECONDS))
 
     def _record_call(self, model: PricedModel, asking: _Asking) -> int:
         self._sent += 1

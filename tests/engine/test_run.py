@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -371,3 +372,19 @@ def test_texts_and_mappings_stay_as_they_were_given(openai_server: OpenAiChatSer
     ):
         with rlm_rag.load(**source) as loaded:  # type: ignore[arg-type]
             assert ask(openai_server, loaded, block(code)).text == shown
+
+
+def test_a_slow_provider_does_not_stretch_the_time_limit(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    started = time.monotonic()
+    found = ask(
+        openai_server,
+        corpus,
+        *[reply("late", delay_seconds=20)] * 3,
+        limits=Limits(seconds=2),
+    )
+    assert found.stop_reason == "timeout"
+    assert "No answer was reached" in found.text
+    # Far from the provider's 20 seconds, and from any time of its own for the last call.
+    assert time.monotonic() - started < 10
