@@ -23,7 +23,9 @@ class Weights:
       asked for;
     - `defined_identifier`, `named_file`, `file_stem`: what a window gains where it defines what
       the query names, where the query names its file, and where the name of its file holds a
-      word of the query: the first and the last by the word's inverse frequency.
+      word of the query: the first and the last by the word's inverse frequency;
+    - `near`: the share by which a window's score rises where one line holds all of the query's
+      words, by the square of what it holds, among the best windows.
     """
 
     k1: float = 2.0
@@ -41,6 +43,7 @@ class Weights:
     defined_identifier: float = 3.0
     named_file: float = 12.0
     file_stem: float = 1.5
+    near: float = 0.45
 
 
 PLAIN = Weights(
@@ -57,4 +60,5 @@ PLAIN = Weights(
     defined_identifier=0.0,
     named_file=0.0,
     file_stem=0.0,
+    near=0.0,
 )

@@ -1,4 +1,4 @@
-"""The lines of a window that answer a query best, numbered, in line order."""
+"""Which lines of a window answer a query: how near its words are, and the best ones, numbered."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ class Snippets:
         self._spaced = [b" %b " % term for term in self._terms]
         # What counts of the raw words met so far in any window.
         self._known: dict[bytes, Set[bytes]] = {}
+        self._found_in: dict[bytes, dict[int, set[bytes]]] = {}
+
+    @property
+    def term_count(self) -> int:
+        """How many terms are looked for."""
+        return len(self._terms)
 
     def of(self, window: bytes, first: int) -> str:
         """Return at most 400 characters of the lines of a window, whose first has that number.
@@ -37,7 +43,7 @@ class Snippets:
         most weight of terms not shown yet, then their neighbours; the last may be cut to fit.
         """
         lines = window.split(b"\n")
-        found = self._found(window, lines)
+        found = self._found(window)
         chosen: dict[int, str] = {}
         left = MAX_SNIPPET_CHARS
         for at in self._by_worth(lines, found):
@@ -51,11 +57,20 @@ class Snippets:
             left -= len(chosen[at]) + 1
         return "\n".join(chosen[at] for at in sorted(chosen))
 
-    def _found(self, window: bytes, lines: Sequence[bytes]) -> dict[int, set[bytes]]:
+    def nearness(self, window: bytes) -> float:
+        """Return the greatest share of the terms, by weight, that one line holds: 0 to 1."""
+        worth = self._terms.__getitem__
+        most = max((sum(map(worth, terms)) for terms in self._found(window).values()), default=0)
+        return most / (sum(self._terms.values()) or 1)
+
+    def _found(self, window: bytes) -> dict[int, set[bytes]]:
         """Return the query's terms in each line that has any."""
+        found = self._found_in.get(window)
+        if found is not None:
+            return found
+        found = self._found_in[window] = {}
         data = b" %b " % separated(window)
-        starts = [0, *accumulate(len(line) + 1 for line in lines)]
-        found: dict[int, set[bytes]] = {}
+        starts = [0, *accumulate(len(line) + 1 for line in window.split(b"\n"))]
         known = self._known
         for at, end in self._likely(data):
             word = data[at:end]

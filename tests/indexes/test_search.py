@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.answering import Answerer
+from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import MAX_K, MAX_SNIPPET_CHARS, SearchRequest, SearchResult
 from rlm_rag.indexes.terms import raw_words, word_terms
 from rlm_rag.indexes.windows import window_count, window_lines
@@ -207,3 +209,22 @@ def test_a_question_as_long_as_an_issue_is_answered(answers: Answers) -> None:
     query = "Traceback: `load_config()` fails\n" + "lorem ipsum dolor sit amet 12.3 " * 2000
     documents = {"conf.py": "def load_config():\n    pass\n", "b.py": "print(1)\n"}
     assert paths(answers(documents), query)[0] == "conf.py"
+
+
+def test_words_in_one_line_come_before_words_far_apart(answers: Answers) -> None:
+    filler = [f"other {number}" for number in range(30)]
+    apart = "\n".join(["gate", "Lisbon", "access", *filler, "gate"])
+    together = "\n".join([*filler, "the Lisbon gate access", "with more words"])
+    answerer = answers({"a.txt": apart, "z.txt": together})
+    assert paths(answerer, "access gate Lisbon")[0] == "z.txt"
+    plain = Answerer(answerer._corpus, weights=replace(Weights(), near=0.0))
+    assert paths(plain, "access gate Lisbon")[0] == "a.txt"
+
+
+def test_fewer_hits_are_the_first_of_more(answers: Answers) -> None:
+    documents = {
+        f"d{number}.txt": "x\n" * number + ("near gate\n" if number % 3 else "near\n\ngate gate\n")
+        for number in range(40)
+    }
+    answerer = answers(documents)
+    assert paths(answerer, "near gate", k=3) == paths(answerer, "near gate", k=30)[:3]
