@@ -31,6 +31,7 @@ SANDBOXES = (
 STRATEGIES = ("auto", "rlm", "retrieve", "map-reduce", "direct")
 # A settings file is a page of text; one that is larger is not a settings file.
 MAX_FILE_BYTES = 1 << 20
+_FILE_MODEL = re.compile(r"(?:scripted|replay)[:/]")
 # Read elsewhere: the traceback switch of the command line, the key of an --api-base server.
 _OTHER_VARIABLES = frozenset({"RLM_RAG_DEBUG", "RLM_RAG_API_KEY"})
 
@@ -60,6 +61,10 @@ class Setting:
     @property
     def key(self) -> str:
         return self.name.replace("_", "-")
+
+    def names_file(self, value: str) -> bool:
+        """Whether the value is a model whose replies are read from a file."""
+        return self.name in ("model", "sub_model") and _FILE_MODEL.match(value) is not None
 
 
 def _text(value: Value) -> str:
@@ -305,6 +310,12 @@ class _Found:
             )
             return
         value = _parsed(row, raw, where)
+        if scope == "project" and isinstance(value, str) and row.names_file(value):
+            self.warnings.append(
+                f"{where} is ignored: a project cannot name a model that replies from a file "
+                f"(use {row.flag}, {row.variable} or your own settings file)"
+            )
+            return
         if scope == "project" and row.limit and self._beyond_default(row.limit, value):
             self.warnings.append(
                 f"{where} is ignored: a project cannot raise a limit above its default "

@@ -97,6 +97,19 @@ def test_a_project_cannot_raise_a_limit_above_its_default(tmp_path: Path, line: 
     assert "cannot raise a limit above its default" in settings.warnings[0]
 
 
+@pytest.mark.parametrize("key", ["model", "sub-model", "sub_model"])
+@pytest.mark.parametrize(
+    "model", ["scripted:/dev/zero", " replay:run.jsonl", "scripted/any:/dev/zero"]
+)
+def test_a_project_cannot_name_a_file_to_reply_from(tmp_path: Path, key: str, model: str) -> None:
+    settings = read(tmp_path, project=f"[tool.rlm-rag]\n{key} = '{model}'\n")
+    assert (settings.model, settings.sub_model) == (None, None)
+    assert "is ignored: a project cannot name a model that replies" in settings.warnings[0]
+    by_user = read(tmp_path, user=f"{key} = '{model}'\n", project="")
+    assert model.strip() in (by_user.model, by_user.sub_model)
+    assert by_user.warnings == ()
+
+
 def test_a_project_may_lower_a_limit(tmp_path: Path) -> None:
     settings = read(tmp_path, project="[tool.rlm-rag]\nmax-usd = 0.1\nmax-calls = 3\n")
     assert dict(settings.limits) == {"usd": 0.1, "calls": 3}

@@ -10,6 +10,7 @@ from typing import Any
 
 from rlm_rag.errors import ModelNotFoundError, ModelRequestError, TraceError
 from rlm_rag.models.base import Completion, FinishReason, Message, ModelRequest, Usage
+from rlm_rag.models.files import check_model_file
 from rlm_rag.models.messages import alternate
 from rlm_rag.models.sharing import without_figures
 from rlm_rag.trace.events import CallSent, ReplyReceived, TurnStarted
@@ -78,13 +79,16 @@ def open_replay(path: Path, *, name: str) -> ReplayModel:
     """The model that replies from the trace at `path`.
 
     Raises:
-        ModelNotFoundError: the file is no trace, or holds no reply.
+        ModelNotFoundError: no such regular file of at most 64 MiB, or one that is no trace or
+            holds no reply.
     """
     try:
+        check_model_file(path)
         calls = _recorded(read_trace(path))
-    except TraceError as error:
+    except (TraceError, OSError, ValueError) as error:
+        reason = error.message if isinstance(error, TraceError) else error
         raise ModelNotFoundError(
-            f"the trace of model {name!r} cannot be used: {error.message}",
+            f"the trace of model {name!r} cannot be used: {reason}",
             hint="replay:FILE names the trace of an earlier run",
         ) from error
     if not calls:

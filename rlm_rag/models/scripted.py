@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rlm_rag.errors import ModelNotFoundError, ModelRequestError
 from rlm_rag.models.base import Completion, FinishReason, ModelRequest, Usage
+from rlm_rag.models.files import read_model_file
 from rlm_rag.models.tokens import count_message_tokens, count_tokens
 
 _FINISH_REASONS: tuple[FinishReason, ...] = ("stop", "length", "content_filter", "other")
@@ -56,11 +57,12 @@ def open_script(path: Path, *, name: str) -> ScriptedModel:
     """The model that replies from `path`: a JSON list, or one JSON value a line.
 
     Raises:
-        ModelNotFoundError: no such file, or one that holds no such list.
+        ModelNotFoundError: no such regular file of at most 64 MiB, or one that holds no such
+            list.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_model_file(path)
+    except (OSError, ValueError) as error:
         raise ModelNotFoundError(
             f"the script of model {name!r} cannot be read: {error}",
             hint="scripted:FILE names a JSON list of replies, or one JSON text a line",
@@ -71,7 +73,7 @@ def open_script(path: Path, *, name: str) -> ScriptedModel:
 def _values(text: str, name: str) -> list[object]:
     try:
         whole = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, list):
         return whole
@@ -81,7 +83,7 @@ def _values(text: str, name: str) -> list[object]:
         if line.strip():
             try:
                 values.append(json.loads(line))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise _unusable(name, f"line {number} is not JSON: {error}") from error
     return values
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -37,7 +39,14 @@ def test_replies_come_in_order_until_none_is_left(tmp_path: Path, text: str) -> 
 
 @pytest.mark.parametrize(
     "content",
-    [b"{broken", b"[1]", b'{"reply": "x"}', b'{"text": "x", "finish_reason": "?"}', b"\xff"],
+    [
+        b"{broken",
+        b"[1]",
+        b'{"reply": "x"}',
+        b'{"text": "x", "finish_reason": "?"}',
+        b"\xff",
+        b"[" * 200_000,
+    ],
 )
 def test_a_file_that_is_no_script_is_named(tmp_path: Path, content: bytes) -> None:
     script = tmp_path / "script"
@@ -51,3 +60,24 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         open_model(f"scripted:{tmp_path / 'nowhere'}")
     with pytest.raises(ModelNotFoundError):
         open_model(f"scripted:{tmp_path}")
+
+
+@pytest.mark.parametrize("kind", ["scripted", "replay"])
+def test_what_would_block_or_never_end_is_not_read(tmp_path: Path, kind: str) -> None:
+    huge = tmp_path / "huge"
+    with huge.open("wb") as file:
+        file.truncate(65 << 20)
+    with pytest.raises(ModelNotFoundError, match="larger than"):
+        open_model(f"{kind}:{huge}")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "fifo")
+        for endless in (tmp_path / "fifo", Path("/dev/zero")):
+            with pytest.raises(ModelNotFoundError, match="not a regular file"):
+                open_model(f"{kind}:{endless}")
+
+
+def test_a_script_may_be_reached_over_a_link(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text(json.dumps(["one"]))
+    (tmp_path / "link").symlink_to("script")
+    model = open_model(f"scripted:{tmp_path / 'link'}")
+    assert asyncio.run(model.complete(HELLO)).text == "one"
