@@ -74,7 +74,7 @@ def _shown(block: RanBlock, *, many: bool) -> str:
     if result.value is not None:
         parts.append("=> " + result.value)
     if result.error is not None:
-        parts.append(_error_text(result.error))
+        parts.append(error_text(result.error))
     if len(parts) == 1:
         parts.append("(the block ran and printed nothing)")
     if result.restarted:
@@ -95,8 +95,9 @@ def _restart_text(result: BlockResult) -> str:
     return text
 
 
-def _error_text(error: BlockError) -> str:
+def error_text(error: BlockError) -> str:
     """The traceback, and what the host knows better: that the time was up, the worker gone."""
-    said = f"{error.type}: {error.message}"
     traceback = error.traceback.rstrip("\n")
-    return traceback if said in traceback else f"{traceback}\n{said}".lstrip("\n")
+    if error.type in traceback:
+        return traceback
+    return f"{traceback}\n{error.type}: {error.message}".lstrip("\n")

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.budget import Budget, LimitReached
 from rlm_rag.engine.calls import ModelCalls, PricedModel
-from rlm_rag.engine.history import History, RanBlock, feedback
+from rlm_rag.engine.history import History, RanBlock, error_text, feedback
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.reply import Block, ParsedReply, parse_reply
+from rlm_rag.engine.stated import stated_answer
 from rlm_rag.engine.tasks import Tasks
 from rlm_rag.errors import ModelError, SandboxError
 from rlm_rag.models.base import Completion
@@ -25,6 +26,7 @@ from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 
 LAST_LOOK_SECONDS = 2.0
+LOOK_START_SECONDS = 1.0
 EXCERPT_CHARS = 2000
 
 NO_BLOCK = (
@@ -39,13 +41,15 @@ EMPTY_ANSWER = 'answer["ready"] was set while answer["content"] is empty; nothin
 class Ending:
     """How a run ended: its text, why it stopped, and what a limit or failure said.
 
-    `is_answer` is false where there is none, and the text only says so.
+    `is_answer` is false where there is none, and the text only says so. `notes` name what of
+    the last reply was not run.
     """
 
     text: str
     stop_reason: StopReason
     detail: str | None = None
     is_answer: bool = True
+    notes: tuple[str, ...] = ()
 
 
 class Loop:
@@ -74,6 +78,7 @@ class Loop:
         self._limits = limits
         self._recorder = recorder
         self._block = 0
+        self._in_block = False
         self._errors = 0
         self._candidate = ""
         self._last_output = ""
@@ -119,6 +124,11 @@ class Loop:
             return await self._end_by("timeout", detail)
         finally:
             await self._tasks.close()
+
+    async def look_back(self) -> None:
+        """Take what `answer` holds in a block that was cut short, for `interrupted`."""
+        if self._in_block:
+            await self._look()
 
     def interrupted(self) -> Ending:
         """Return what there is, without another call; for a run that was cancelled."""
@@ -184,14 +194,14 @@ class Loop:
             ready = result.answer is not None and result.answer.ready
             if ready and result.error is None:
                 if self._candidate.strip():
-                    return ran, Ending(self._candidate, "answered")
+                    return ran, Ending(
+                        self._candidate, "answered", notes=_skipped(blocks, position)
+                    )
                 notes.append(EMPTY_ANSWER)
             if result.error is not None:
                 if ready:
                     notes.append("The block raised, so its answer was not accepted.")
-                skipped = len(blocks) - position - 1
-                if skipped:
-                    notes.append(f"{skipped} later block(s) were not run: this one failed.")
+                notes += _skipped(blocks, position)
                 break
         return ran, None
 
@@ -199,15 +209,16 @@ class Loop:
         self._block += 1
         run, block = self._run_id, self._block
         self._recorder.record(events.BlockStarted(run=run, turn=turn, block=block, code=code))
+        self._in_block = True
         result = await self._session.run(
             code,
             block=block,
             timeout_seconds=self._limits.cell_seconds,
             output_chars=self._limits.output_chars,
         )
+        self._in_block = False
         self._variables = result.variables
-        if result.answer is not None and result.answer.content.strip():
-            self._candidate = result.answer.content
+        self._take_candidate(result)
         self._last_output = result.stdout or self._last_output
         self._recorder.record(
             events.BlockOutput(
@@ -216,7 +227,7 @@ class Loop:
                 stdout=result.stdout,
                 stderr=result.stderr,
                 value=result.value,
-                error=result.error.traceback if result.error else None,
+                error=error_text(result.error) if result.error else None,
                 seconds=round(result.seconds, 6),
                 waited_seconds=round(result.waited_seconds, 6),
                 restarted=result.restarted,
@@ -240,19 +251,34 @@ class Loop:
             )
         except (ModelError, LimitReached):
             return self._fallback(stop_reason, detail, detail)
-        parsed = parse_reply(completion.text)
-        text = parsed.final or (self._candidate if parsed.blocks else completion.text)
+        text = await self._last_text(completion.text)
         if not text.strip():
             return self._fallback(stop_reason, detail, detail)
         return Ending(text, stop_reason, detail)
 
+    async def _last_text(self, reply: str) -> str:
+        """Return the answer that a last reply gives, also where it gives it as code."""
+        parsed = parse_reply(reply)
+        if parsed.final_var is not None:
+            result = await self._look(f"FINAL_VAR({parsed.final_var!r})")
+            return self._candidate if result is not None else ""
+        if parsed.final is not None or not parsed.blocks:
+            return parsed.final or reply
+        stated = stated_answer(parsed.blocks)
+        if stated is not None:
+            return stated
+        only_code = len(reply.strip().splitlines()) <= sum(
+            block.code.count("\n") + 3 for block in parsed.blocks
+        )
+        return self._candidate if only_code else reply
+
     async def _last_request(self, detail: str) -> str:
         parts = [f"The run ends here: {detail}. No more code will run."]
+        kept = await self._look()
         if self._candidate:
             parts.append(f"Your answer so far:\n{self._candidate}")
-        kept = await self._kept_answers()
-        if kept:
-            parts.append(f"`answers`: {kept}")
+        if kept is not None and kept.value:
+            parts.append(f"`answers`: {kept.value}")
         if self._variables:
             names = ", ".join(f"{name} ({kind})" for name, kind, _ in self._variables[:50])
             parts.append(f"Your variables: {names}")
@@ -265,17 +291,24 @@ class Loop:
         )
         return "\n\n".join(parts)
 
-    async def _kept_answers(self) -> str:
+    async def _look(self, code: str = "answers or None") -> BlockResult | None:
+        """Run a last piece of code, for what `answer` and other names hold."""
         try:
-            result = await self._session.look(
-                "answers or None",
-                block=self._block + 1,
-                timeout_seconds=LAST_LOOK_SECONDS,
-                output_chars=EXCERPT_CHARS * 2,
-            )
-        except SandboxError:
-            return ""
-        return result.value or ""
+            async with asyncio.timeout(LAST_LOOK_SECONDS + LOOK_START_SECONDS):
+                result = await self._session.look(
+                    code,
+                    block=self._block + 1,
+                    timeout_seconds=LAST_LOOK_SECONDS,
+                    output_chars=EXCERPT_CHARS * 2,
+                )
+        except (SandboxError, TimeoutError):
+            return None
+        self._take_candidate(result)
+        return result
+
+    def _take_candidate(self, result: BlockResult) -> None:
+        if result.answer is not None and result.answer.content.strip():
+            self._candidate = result.answer.content
 
     def _broken(self, detail: str) -> Ending:
         self._recorder.record(events.LimitReached(run=self._run_id, name="errors", detail=detail))
@@ -291,6 +324,11 @@ class Loop:
 
     def _status(self, turn: int) -> str:
         return status_line(turn, self._limits, self._budget)
+
+
+def _skipped(blocks: Sequence[Block], position: int) -> tuple[str, ...]:
+    lines = ", ".join(str(block.line) for block in blocks[position + 1 :])
+    return (f"Not run: the later blocks, at lines {lines} of the reply.",) if lines else ()
 
 
 def status_line(turn: int, limits: Limits, budget: Budget) -> str:

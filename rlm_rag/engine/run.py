@@ -129,7 +129,7 @@ class Run:
             self._record_answer(answer, recorder, budget)
             if ending.stop_reason == "interrupted" and not self._interrupted:
                 raise asyncio.CancelledError
-            warnings = (*answer.warnings, *lineup.warnings, *_failure(recorder))
+            warnings = (*ending.notes, *lineup.warnings, *_failure(recorder))
             return replace(answer, warnings=warnings)
 
     def _check(self) -> None:
@@ -205,6 +205,7 @@ class Run:
         except asyncio.CancelledError:
             self._driving.cancel()
             await asyncio.wait([self._driving])
+            await loop.look_back()
             return loop.interrupted()
 
     def _answer(

@@ -117,7 +117,7 @@ def test_later_blocks_of_a_reply_do_not_run_after_the_answer_or_a_failure(
         block("FINAL('second' in globals())"),
     )
     assert found.text == "False"
-    assert "not run" in openai_server.prompts[1]
+    assert "Not run: the later blocks, at lines 5" in openai_server.prompts[1]
 
 
 def test_an_empty_answer_is_not_accepted(
@@ -218,6 +218,41 @@ def test_a_block_that_hangs_is_stopped_and_the_run_goes_on(
     )
     assert found.text == "1"
     assert "Timeout" in openai_server.prompts[1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ['grep_context("(a+)+$")', 'read("a" * 10**6)', 'add_context("a.txt", "text")'],
+    ids=["grep", "read", "add"],
+)
+def test_a_block_that_asks_the_index_for_ever_is_stopped(
+    openai_server: OpenAiChatServer, tmp_path: Path, call: str
+) -> None:
+    (tmp_path / "a.txt").write_text("a" * 40 + "b\n")
+    with rlm_rag.load(tmp_path) as corpus:
+        found = ask(
+            openai_server,
+            corpus,
+            block(f"kept = 1\nwhile True:\n    {call}"),
+            block("FINAL(kept)"),
+            limits=Limits(cell_seconds=1, seconds=60),
+        )
+    assert (found.text, found.stop_reason) == ("1", "answered")
+    assert "Timeout" in openai_server.prompts[1]
+
+
+def test_the_time_of_a_model_is_not_the_blocks(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = ask(
+        openai_server,
+        corpus,
+        block("FINAL(llm_query('now?') + rlm_await(spawn(llm_query, 'later?')))"),
+        reply("so", delay_seconds=0.8),
+        reply("so", delay_seconds=0.8),
+        limits=Limits(cell_seconds=0.7),
+    )
+    assert (found.text, found.iterations) == ("soso", 1)
 
 
 def test_turns_without_a_block_end_as_errors(
@@ -388,3 +423,51 @@ def test_a_slow_provider_does_not_stretch_the_time_limit(
     assert "No answer was reached" in found.text
     # Far from the provider's 20 seconds, and from any time of its own for the last call.
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("last", "text"),
+    [
+        (block("FINAL('in code')"), "in code"),
+        (block("answer['content'] = 'set'\nanswer['ready'] = True"), "set"),
+        (reply("It is line 5:\n\n```python\ndelay()\n```\n\nas cited."), "It is line 5:"),
+        (reply("FINAL_VAR(found)"), "forty-two"),
+        (block("print(search('more'))"), "half"),
+    ],
+)
+def test_the_last_reply_counts_also_where_it_holds_code(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, last: Step, text: str
+) -> None:
+    found = ask(
+        openai_server,
+        corpus,
+        block("found = 'forty-two'\nanswer['content'] = 'half'"),
+        last,
+        limits=Limits(iterations=1),
+    )
+    assert found.stop_reason == "iterations"
+    assert found.text.startswith(text)
+
+
+def test_an_answer_set_in_the_block_that_the_time_limit_cuts_is_kept(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = ask(
+        openai_server,
+        corpus,
+        block("answer['content'] = 'so far'\nimport time\ntime.sleep(60)"),
+        failed(400, "no more"),
+        limits=Limits(seconds=6),
+    )
+    assert found.stop_reason == "timeout"
+    assert found.text == "so far"
+
+
+def test_blocks_behind_the_answer_are_named(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = ask(
+        openai_server, corpus, reply("```repl\nFINAL('x')\n```\n\n```repl\nprint('later')\n```")
+    )
+    assert found.text == "x"
+    assert any("lines 5 of the reply" in warning for warning in found.warnings)
