@@ -20,13 +20,14 @@ from rlm_rag.models.messages import alternate, to_wire
 from rlm_rag.models.prices import Price, facts_of
 from rlm_rag.models.providers import (
     KEY_VARIABLES,
+    NO_KEY,
     checked_api_base,
     checked_headers,
     key_for_litellm,
     key_of_provider,
     shown_address,
 )
-from rlm_rag.models.redact import provider_text
+from rlm_rag.models.redact import environment_secrets, provider_text, sent_keys
 from rlm_rag.models.reply import Asked, completion_of
 
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
@@ -92,6 +93,10 @@ class LitellmModel:
             self._options["extra_headers"] = checked_headers(headers)
         self._key_variable = next(iter(KEY_VARIABLES.get(provider, ())), None)
         self._secrets = frozenset([*(headers or {}).values(), *([key] if key else [])])
+        self._keys = sent_keys(None if key == NO_KEY else key, headers)
+        if key is None:
+            # litellm looks for it itself, in variables of names that it alone knows.
+            self._keys |= environment_secrets()
         self._price = facts_of(name, api_base=api_base, price=price).price
         self._litellm: Any = None
         self._closed = False
@@ -111,7 +116,7 @@ class LitellmModel:
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(import_litellm)
         messages = alternate(request.messages)
-        asked = Asked(self._name, self._where, messages, self._price, self._secrets)
+        asked = Asked(self._name, self._where, messages, self._price, self._secrets, self._keys)
         arguments = self._arguments(request, asked)
         _ignore_warnings_of_litellm()
         response: Any = None

@@ -26,7 +26,7 @@ from rlm_rag.models.providers import (
     key_of_address,
     shown_address,
 )
-from rlm_rag.models.redact import provider_text
+from rlm_rag.models.redact import provider_text, sent_keys
 from rlm_rag.models.reply import Asked, completion_of
 
 MAX_REPLY_BYTES = 64 * 1024 * 1024
@@ -69,6 +69,7 @@ class OpenAiCompatibleModel:
             self._headers["authorization"] = f"Bearer {key}"
         self._headers |= {k.lower(): v for k, v in checked_headers(headers).items()}
         self._secrets = frozenset([*(headers or {}).values(), *([key] if key else [])])
+        self._keys = sent_keys(key, headers)
         host = urlsplit(base).hostname or ""
         # OpenAI's own models refuse the name that every other server knows, and conversely.
         self._cap_name = "max_completion_tokens" if host.endswith("openai.com") else "max_tokens"
@@ -88,7 +89,7 @@ class OpenAiCompatibleModel:
             ModelError: one of its subclasses, with the server's message, never a key.
         """
         messages = alternate(request.messages)
-        asked = Asked(self._name, self._where, messages, self._price, self._secrets)
+        asked = Asked(self._name, self._where, messages, self._price, self._secrets, self._keys)
         content = self._encoded(request, asked)
         try:
             async with asyncio.timeout(request.timeout_seconds):

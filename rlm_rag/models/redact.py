@@ -15,6 +15,7 @@ _SHORTEST_SECRET_CHARS = 8
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:API_?KEYS?|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(?:_|$)", re.I
 )
+_CREDENTIAL_HEADER = re.compile(r"authorization|cookie|key|token|secret|password|credential", re.I)
 # Each replaced by its first group and the mark. A digit is asked for where a plain word may stand
 # ("Bearer authentication is required").
 _KEY_SHAPES = (
@@ -44,11 +45,28 @@ def environment_secrets(environ: Mapping[str, str] | None = None) -> frozenset[s
     )
 
 
+def sent_keys(key: str | None, headers: Mapping[str, str] | None = None) -> frozenset[str]:
+    """The keys (8 characters or longer) that go with a request: its own, and those in headers.
+
+    Of a header such as `Authorization: Bearer KEY` the key alone counts too.
+    """
+    values = [key or ""]
+    for name, value in (headers or {}).items():
+        if _CREDENTIAL_HEADER.search(name):
+            values += [value.strip(), value.strip().rpartition(" ")[2]]
+    return frozenset(value for value in values if len(value) >= _SHORTEST_SECRET_CHARS)
+
+
+def without_keys(text: str, keys: Iterable[str]) -> str:
+    """`text` with each of the `keys` replaced by a mark; what merely looks like a key stays."""
+    for key in sorted(keys, key=len, reverse=True):
+        text = text.replace(key, REDACTED)
+    return text
+
+
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """`text` with every known secret, and whatever has a key's shape, replaced by a mark."""
-    for secret in sorted(set(secrets), key=len, reverse=True):
-        if len(secret) >= _SHORTEST_SECRET_CHARS:
-            text = text.replace(secret, REDACTED)
+    text = without_keys(text, {one for one in secrets if len(one) >= _SHORTEST_SECRET_CHARS})
     for shape in _KEY_SHAPES:
         text = shape.sub(rf"\1{REDACTED}", text)
     return text

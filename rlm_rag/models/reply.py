@@ -10,7 +10,7 @@ from rlm_rag.errors import ContentRefusedError
 from rlm_rag.models.base import Completion, FinishReason, Message, Usage
 from rlm_rag.models.failures import unreadable
 from rlm_rag.models.prices import Price
-from rlm_rag.models.redact import provider_text
+from rlm_rag.models.redact import provider_text, without_keys
 from rlm_rag.models.tokens import count_message_tokens, count_tokens
 
 _FINISH_REASONS: Mapping[str, FinishReason] = {
@@ -29,20 +29,25 @@ _MOST_TOKENS = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a reply answers: enough to name it in errors, and to count what was not counted."""
+    """What a reply answers: enough to name it in errors, and to count what was not counted.
+
+    `secrets` are taken out of errors, `keys` out of the reply itself, which a server may make
+    of the request's headers.
+    """
 
     model: str
     where: str
     messages: tuple[Message, ...]
     price: Price | None
     secrets: frozenset[str] = frozenset()
+    keys: frozenset[str] = frozenset()
 
 
 def completion_of(body: Mapping[str, Any], asked: Asked) -> Completion:
     """The completion that a provider's JSON object holds.
 
     Content may be null (all tokens went into reasoning: the text is empty) or a list of parts.
-    Figures that the provider did not send are estimated.
+    Figures that the provider did not send are estimated. The keys of the request are masked.
 
     Raises:
         ProviderServerError: no choices, or a shape that is no chat completion.
@@ -54,7 +59,7 @@ def completion_of(body: Mapping[str, Any], asked: Asked) -> Completion:
     message = choices[0].get("message")
     if not isinstance(message, Mapping):
         raise unreadable("its choice holds no message", model=asked.model, where=asked.where)
-    text = _text_of(message.get("content"), asked)
+    text = without_keys(_text_of(message.get("content"), asked), asked.keys)
     finish_reason = _FINISH_REASONS.get(str(choices[0].get("finish_reason")), "other")
     refusal = message.get("refusal")
     if not text and (finish_reason == "content_filter" or (isinstance(refusal, str) and refusal)):
@@ -68,7 +73,7 @@ def completion_of(body: Mapping[str, Any], asked: Asked) -> Completion:
     return Completion(
         text=text,
         usage=_usage_of(body.get("usage"), text, asked),
-        model=model if isinstance(model, str) and model else asked.model,
+        model=without_keys(model, asked.keys) if isinstance(model, str) and model else asked.model,
         finish_reason=finish_reason,
     )
 

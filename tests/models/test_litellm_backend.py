@@ -32,7 +32,7 @@ from rlm_rag.errors import (
 from rlm_rag.models.base import Completion, Message, ModelRequest, Usage
 from rlm_rag.models.litellm_backend import LitellmModel
 from rlm_rag.models.prices import Price
-from rlm_rag.models.router import open_model
+from rlm_rag.models.router import close_model, open_model
 from tests.servers.anthropic_messages import AnthropicMessagesServer
 from tests.servers.loopback import Step, cut, failed, rate_limited, raw, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -94,6 +94,31 @@ def test_the_request_speaks_anthropics_protocol(
     assert received.json["model"] == "claude-sonnet-4-5"
     assert received.json["max_tokens"] == 100
     assert received.prompt == "hello"
+
+
+def test_a_reply_that_echoes_the_key_comes_back_without_it(
+    anthropic_server: AnthropicMessagesServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    anthropic_server.script = lambda request: f"your key is {request.headers['x-api-key']}"
+    assert complete(anthropic_server.api_base).text == "your key is [redacted]"
+
+
+def test_a_key_that_litellm_finds_itself_is_taken_out_too(
+    openai_server: OpenAiChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_API_KEY", KEY)
+    monkeypatch.setenv("AZURE_API_BASE", openai_server.url)
+    monkeypatch.setenv("AZURE_API_VERSION", "2024-10-21")
+    openai_server.script = lambda request: f"you sent {request.headers['api-key']}"
+    model = open_model("azure/tiny")
+
+    async def one_call() -> Completion:
+        completion = await model.complete(HELLO)
+        await close_model(model)
+        return completion
+
+    assert asyncio.run(one_call()).text == "you sent [redacted]"
 
 
 def test_a_reply_cut_by_its_cap_says_so(anthropic_server: AnthropicMessagesServer) -> None:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -34,7 +33,7 @@ from rlm_rag.models import openai_compatible
 from rlm_rag.models.base import Completion, Message, ModelRequest, Usage
 from rlm_rag.models.openai_compatible import OpenAiCompatibleModel
 from rlm_rag.models.prices import Price
-from tests.servers.loopback import Step, cut, failed, rate_limited, raw, reply
+from tests.servers.loopback import Received, Script, Step, cut, failed, rate_limited, raw, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
 KEY = "sk-test-0123456789abcdef"
@@ -43,7 +42,7 @@ HELLO = ModelRequest(messages=(Message("user", "hello"),), timeout_seconds=10)
 
 def ask(
     server: OpenAiChatServer,
-    script: Sequence[Step | str],
+    script: Script,
     request: ModelRequest = HELLO,
     **options: Any,
 ) -> Completion:
@@ -313,6 +312,30 @@ def test_a_message_that_echoes_the_key_is_shown_without_it(
     assert "\x1b" not in shown
     assert len(shown) < 2000
     assert "RLM_RAG_API_KEY" in shown or "OPENAI_API_KEY" in shown
+
+
+def echo_of_headers(request: Received) -> Step:
+    return reply(f"You sent me {json.dumps(dict(request.headers))}, and sk-like-0123456789.")
+
+
+def test_a_reply_that_echoes_the_key_comes_back_without_it(
+    openai_server: OpenAiChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    text = ask(openai_server, echo_of_headers, headers={"X-Team": "searching-team"}).text
+    assert KEY not in text
+    assert "Bearer [redacted]" in text
+    # What is no key of the request stays as it was written.
+    assert "searching-team" in text
+    assert "sk-like-0123456789" in text
+    gateway = {"Authorization": "Basic gateway-secret", "X-Api-Token": "another-secret"}
+    text = ask(openai_server, echo_of_headers, headers=gateway).text
+    assert "gateway-secret" not in text
+    assert "another-secret" not in text
+    body = json.loads(completion_body(message={"content": [KEY[:9], {"text": KEY[9:]}]}))
+    completion = ask(openai_server, [raw(json.dumps(body | {"model": f"for {KEY}"}))])
+    assert completion.text == "[redacted]"
+    assert completion.model == "for [redacted]"
 
 
 @pytest.mark.parametrize("after_bytes", [0, 1, 50])
