@@ -13,13 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm_rag.indexes.segment import DEFINED, MAX_COUNT, PAGE_VALUES, TERMS, WORDS, Segment
+from rlm_rag.indexes.segment import (
+    DEFINED,
+    MAX_COUNT,
+    MAX_WINDOWS,
+    PAGE_VALUES,
+    TERMS,
+    WORDS,
+    Segment,
+)
 from rlm_rag.indexes.terms import word_terms
 
 Numbers = NDArray[np.uint32]
 
 _SHIFT, _COUNT = np.uint32(8), np.uint32(MAX_COUNT)
-_32 = np.uint64(32)
 _GONE = np.uint32(0xFFFFFFFF)
 _NONE: Numbers = np.zeros(0, np.uint32)
 
@@ -66,6 +73,7 @@ class LivePostings:
             kept = windows != _GONE
             window_lengths[windows[kept]] = _numbers(segment, "window_lengths")[kept]
             self._windows.append(windows)
+        self._any_gone = any(bool((windows == _GONE).any()) for windows in self._windows)
         self.window_documents = _array(np.repeat(np.arange(len(places)), counts))
         self.window_lengths = _array(window_lengths)
         self.first_windows = _array(firsts)
@@ -93,16 +101,18 @@ class LivePostings:
             found.append((renumbered[packed >> _SHIFT], packed & _COUNT))
         windows = _concatenated([windows for windows, _ in found])
         counts = _concatenated([counts for _, counts in found])
+        if self._any_gone:
+            kept = windows != _GONE
+            windows, counts = windows[kept], counts[kept]
         if len(windows) and not (windows[1:] > windows[:-1]).all():
             # Sorted together, which is faster than finding their order.
-            keys = windows.astype(np.uint64) << _32 | counts
+            if self.window_count > MAX_WINDOWS:
+                windows = windows.astype(np.uint64)
+            keys = windows << _SHIFT | counts
             keys.sort()
-            windows = (keys >> _32).astype(np.uint32)
+            windows = keys >> _SHIFT
             starts = np.flatnonzero(np.concatenate(([True], windows[1:] != windows[:-1])))
-            windows = windows[starts]
-            counts = np.add.reduceat(keys.astype(np.uint32), starts)
-        if len(windows) and windows[-1] == _GONE:
-            windows, counts = windows[:-1], counts[:-1]
+            windows, counts = windows[starts], np.add.reduceat(keys & _COUNT, starts)
         return Postings(_array(windows), _array(counts))
 
     def windows_of_word(self, word: bytes) -> Sequence[int]:

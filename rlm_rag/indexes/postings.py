@@ -15,13 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlm_rag.errors import RetrievalError
-from rlm_rag.indexes.segment import DEFINED, MAX_COUNT, TERMS, WORDS, encode_segment
+from rlm_rag.indexes.segment import DEFINED, MAX_COUNT, MAX_WINDOWS, TERMS, WORDS, encode_segment
 from rlm_rag.indexes.tables import table_parts
 from rlm_rag.indexes.terms import word_terms
 from rlm_rag.indexes.windows import WINDOW_LINES
-
-# A posting is `window << 8 | count`, in 32 bits.
-MAX_WINDOWS = 1 << 24
 
 _PIECE_WINDOWS = 4096
 _8, _32 = np.uint64(8), np.uint64(32)

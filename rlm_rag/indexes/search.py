@@ -61,16 +61,14 @@ class Searcher:
         one of its file, or has the same lines as one, is left out while others are to be had.
         """
         parsed = parse_query(query, weights=self._weights)
-        snippets = Snippets(self._worths(parsed))
+        # In a line, common words count only where there are no others.
+        telling = parsed.terms.keys() - STOP_WORDS or parsed.terms.keys()
+        idf = self._ranker.idf
+        snippets = Snippets({term: parsed.terms[term] * idf(term) for term in sorted(telling)})
         chosen = self._choose(self._found(parsed, allowed), k, snippets)
         hits = tuple(self._hit(window, score, snippets) for window, score in chosen)
         self._read.clear()
         return hits
-
-    def _worths(self, query: Query) -> dict[bytes, float]:
-        """Return what the terms are worth in a line; its common words where there are no others."""
-        terms = query.terms.keys() - STOP_WORDS or query.terms.keys()
-        return {term: query.terms[term] * self._ranker.idf(term) for term in sorted(terms)}
 
     def _found(self, query: Query, allowed: Callable[[str], bool] | None) -> Found:
         scores = self._ranker.scores({**query.terms, **query.forms})

@@ -23,8 +23,9 @@ from rlm_rag.packed import DIGEST_BYTES
 
 STAMP_BYTES = 16
 WORDS, TERMS, DEFINED = "words", "terms", "defined"
-# A posting is `window << 8 | count`.
+# A posting is `window << 8 | count`, in 32 bits.
 MAX_COUNT = 255
+MAX_WINDOWS = 1 << 24
 _TABLES = (WORDS, TERMS, DEFINED)
 _SECTIONS = (
     "digests",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import accumulate
 
 from rlm_rag.indexes.requests import MAX_SNIPPET_CHARS
 from rlm_rag.indexes.terms import separated, word_terms
@@ -70,7 +68,6 @@ class Snippets:
             return found
         found = self._found_in[window] = {}
         data = b" %b " % separated(window)
-        starts = [0, *accumulate(len(line) + 1 for line in window.split(b"\n"))]
         known = self._known
         for at, end in self._likely(data):
             word = data[at:end]
@@ -78,28 +75,36 @@ class Snippets:
             if counted is None:
                 counted = known[word] = self._terms.keys() & word_terms(word)
             if counted:
-                found.setdefault(bisect_right(starts, at - 1) - 1, set()).update(counted)
+                # The window begins one byte later than `data`.
+                line = window.count(b"\n", 0, at - 1)
+                if line in found:
+                    found[line] |= counted
+                else:
+                    found[line] = set(counted)
         return found
 
-    def _likely(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Yield where words lie, between spaces, among them all that have terms of the query."""
+    def _likely(self, data: bytes) -> list[tuple[int, int]]:
+        """Return where words lie, between spaces, among them all that have terms of the query."""
         if not data.isascii() or (b"_" in data and self._any_joined(data)):
-            for match in _WORD.finditer(data):
-                yield match.span()
-            return
+            return [match.span() for match in _WORD.finditer(data)]
         folded = data.lower()
+        spans = []
         for term in self._terms:
             at = folded.find(term)
             while at >= 0:
                 end = data.find(b" ", at)
-                yield data.rfind(b" ", 0, at) + 1, end
+                spans.append((data.rfind(b" ", 0, at) + 1, end))
                 at = folded.find(term, end)
+        return spans
 
     def _any_joined(self, data: bytes) -> bool:
         """Whether a term is a word but for its underscores, so that it cannot be looked for."""
         folded = data.lower()
         joined = folded.replace(b"_", b"")
-        return any(joined.count(spaced) > folded.count(spaced) for spaced in self._spaced)
+        return any(
+            spaced in joined and joined.count(spaced) > folded.count(spaced)
+            for spaced in self._spaced
+        )
 
     def _by_worth(self, lines: Sequence[bytes], found: Mapping[int, set[bytes]]) -> Iterator[int]:
         """Yield the lines worth showing: best first, then what stands next to the best."""

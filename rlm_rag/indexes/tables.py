@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+
+_SAMPLED = 64
 
 
 def table_parts(keys: Sequence[bytes], value_ends: bytes, values: bytes) -> dict[str, bytes]:
@@ -23,20 +26,25 @@ def table_parts(keys: Sequence[bytes], value_ends: bytes, values: bytes) -> dict
 class Table:
     """The keys of a table as they were written, and where in its values those of each lie."""
 
-    __slots__ = ("_count", "_key_ends", "_keys", "_value_ends")
+    __slots__ = ("_count", "_key_ends", "_keys", "_samples", "_value_ends")
 
     def __init__(self, keys: memoryview, key_ends: memoryview, value_ends: memoryview) -> None:
         self._keys = keys
         self._key_ends = key_ends.cast("I")
         self._value_ends = value_ends.cast("I")
         self._count = len(self._key_ends)
+        # Every so many keys, which are searched faster than what lies in the file.
+        self._samples: list[bytes] | None = None
 
     def __len__(self) -> int:
         return self._count
 
     def find(self, key: bytes) -> int:
         """Return the number of a key, or -1."""
-        low, high = 0, self._count
+        if self._samples is None:
+            self._samples = [self._key(at) for at in range(0, self._count, _SAMPLED)]
+        high = min(bisect_right(self._samples, key) * _SAMPLED, self._count)
+        low = max(0, high - _SAMPLED) // _SAMPLED * _SAMPLED
         keys, ends = self._keys, self._key_ends
         while low < high:
             middle = (low + high) >> 1
@@ -57,6 +65,10 @@ class Table:
     def span(self, number: int) -> tuple[int, int]:
         """Return where the values of a numbered key begin and end."""
         return self._value_ends[number - 1] if number else 0, self._value_ends[number]
+
+    def _key(self, number: int) -> bytes:
+        start = self._key_ends[number - 1] if number else 0
+        return bytes(self._keys[start : self._key_ends[number]])
 
     def keys(self) -> Iterable[bytes]:
         """Yield every key, sorted."""
