@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -93,7 +94,7 @@ class SearchableCorpus(Corpus):
     file; so does the end of the program.
     """
 
-    __slots__ = ("_retriever",)
+    __slots__ = ("_ending", "_retriever")
 
     def __init__(
         self,
@@ -107,12 +108,16 @@ class SearchableCorpus(Corpus):
         super().__init__(
             packed_path, scratch=scratch, skipped=skipped, warnings=warnings, origin=origin
         )
-        self._retriever = ProcessRetriever(
-            packed_path,
-            index_folder=_index_folder(origin),
-            origin=origin or "",
-        )
+        self._begin()
         _OPEN.add(self)
+
+    def _begin(self) -> None:
+        self._retriever = ProcessRetriever(
+            self.packed_path, index_folder=_index_folder(self.origin), origin=self.origin or ""
+        )
+        # For a corpus that nobody closed; what is open at the end is closed by `_close_all`.
+        self._ending = weakref.finalize(self, _end, self._retriever)
+        self._ending.atexit = False
 
     @property
     def retriever(self) -> ProcessRetriever:
@@ -191,6 +196,7 @@ class SearchableCorpus(Corpus):
 
     def close(self) -> None:
         _OPEN.discard(self)
+        self._ending.detach()
         try:
             loop_thread().run(self._retriever.aclose())
         finally:
@@ -204,6 +210,22 @@ _OPEN: weakref.WeakSet[SearchableCorpus] = weakref.WeakSet()
 def _close_all() -> None:
     for corpus in list(_OPEN):
         corpus.close()
+
+
+def _end(retriever: ProcessRetriever) -> None:
+    # Not waited for: a finalizer may run on the very thread that would do it.
+    loop_thread().submit(retriever.aclose())
+
+
+def _begin_again_after_fork() -> None:
+    # The index processes are the parent's, and so is the loop that speaks to them.
+    for corpus in list(_OPEN):
+        corpus._ending.detach()
+        corpus._begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_again_after_fork)
 
 
 def _of_type(kind: type[T], result: Result) -> T:
@@ -284,6 +306,7 @@ class RLM:
         trace: bool | Path = True,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
+        _check_types(model=(model, str), limits=(limits, Limits), on_event=(on_event, Callable))
         self._options = RunOptions(
             names=ModelNames(
                 model=model or "offline",
@@ -366,6 +389,8 @@ class RLM:
                 await asyncio.to_thread(opened.close)
 
     def _run(self, corpus: SearchableCorpus, question: str, images: Sequence[str | Path]) -> Run:
+        if corpus not in _OPEN:
+            raise UsageError("the corpus is closed", hint="load it again")
         return Run(
             corpus=corpus,
             retriever=corpus.retriever,
@@ -373,6 +398,15 @@ class RLM:
             options=self._options,
             images=images,
         )
+
+
+def _check_types(**given: tuple[object, Any]) -> None:
+    for name, (value, kind) in given.items():
+        if value is not None and not isinstance(value, kind):
+            raise UsageError(
+                f"{name} must be a {kind.__name__}, not {type(value).__name__}",
+                hint="see help(rlm_rag.RLM)",
+            )
 
 
 def _interrupted(run: Run) -> Answer:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
+import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -119,3 +122,62 @@ def test_a_script_that_closes_nothing_ends_quietly() -> None:
         timeout=60,
     )
     assert (done.stdout, done.stderr, done.returncode) == ("src/a.py\nanswered\n", "", 0)
+
+
+def index_processes() -> set[str]:
+    """The ids of this process's children."""
+    listed = Path("/proc/self/task").glob("*/children")
+    return {number for children in listed for number in children.read_text().split()}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in Linux's /proc")
+def test_a_corpus_that_is_forgotten_ends_its_index_process() -> None:
+    before = index_processes()
+    for _ in range(3):
+        assert rlm_rag.load(DOCUMENTS).search("backoff")
+    gc.collect()
+    for _ in range(100):
+        if index_processes() <= before:
+            break
+        time.sleep(0.05)
+    assert index_processes() <= before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_searches_the_corpus_of_its_parent() -> None:
+    with rlm_rag.load(DOCUMENTS) as corpus:
+        corpus.search("backoff")
+        child = os.fork()
+        if child == 0:
+            found = [hit.path for hit in corpus.search("backoff")]
+            corpus.close()
+            os._exit(0 if found == ["src/a.py"] else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert corpus.search("backoff")[0].path == "src/a.py"
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, ValueError])
+def test_what_a_listener_raises_reaches_its_caller_and_nobody_else(
+    kind: type[BaseException],
+) -> None:
+    def listener(event: object) -> None:
+        raise kind("from the listener")
+
+    with rlm_rag.load(DOCUMENTS) as corpus:
+        with pytest.raises(kind):
+            rlm_rag.ask(corpus, "What is backoff?", trace=False, on_event=listener)
+        assert rlm_rag.ask(corpus, "What is backoff?", trace=False).stop_reason == "answered"
+
+
+def test_arguments_of_the_wrong_kind_are_named() -> None:
+    with rlm_rag.load(DOCUMENTS) as corpus:
+        for options in ({"model": 5}, {"limits": 5}, {"on_event": 5}):
+            with pytest.raises(UsageError, match=next(iter(options))):
+                rlm_rag.ask(corpus, "?", **options)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="question is empty"):
+            rlm_rag.ask(corpus, None)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="whole number"):
+        rlm_rag.Limits(calls=1.5)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="corpus is closed"):
+        rlm_rag.ask(corpus, "What is backoff?")

@@ -8,6 +8,9 @@ from dataclasses import dataclass, fields
 from rlm_rag.errors import UsageError
 
 DEFAULT_CALLS = 200
+_AMOUNTS = frozenset(
+    {"usd", "seconds", "cell_seconds", "call_seconds", "await_seconds", "start_seconds"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +49,15 @@ class Limits:
             if value is None and item.name == "calls":
                 continue
             lowest_is_zero = item.name in ("depth", "usd")
+            wanted = "number" if item.name in _AMOUNTS else "whole number"
             if (
                 isinstance(value, bool)
-                or not isinstance(value, int | float)
+                or not isinstance(value, int | float if item.name in _AMOUNTS else int)
                 or math.isnan(value)
                 or value < 0
                 or (value == 0 and not lowest_is_zero)
             ):
                 raise UsageError(
-                    f"limit {item.name} must be a positive number, not {value!r}",
+                    f"limit {item.name} must be a positive {wanted}, not {value!r}",
                     hint=f"for example Limits({item.name}={item.default or 1})",
                 )

@@ -30,11 +30,23 @@ def outcome(future: Future[T]) -> T:
     return future.result()
 
 
+def _run_until_stopped(loop: asyncio.AbstractEventLoop) -> None:
+    while True:
+        try:
+            loop.run_forever()
+        except (KeyboardInterrupt, SystemExit):
+            # Raised by a caller's own function; its task keeps it for whoever waits for that
+            # one, and the loop goes on for all others.
+            continue
+        return
+
+
 class LoopThread:
     """An event loop in a daemon thread, started at the first use."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Reentrant: a collected corpus may submit its closing from within any line here.
+        self._lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
@@ -57,9 +69,6 @@ class LoopThread:
             future.cancel()
             raise
 
-    def call_soon(self, callback: Any, *args: Any) -> None:
-        self._running().call_soon_threadsafe(callback, *args)
-
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._thread is None or not self._thread.is_alive():
@@ -75,7 +84,7 @@ class LoopThread:
     def _serve(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         try:
-            loop.run_forever()
+            _run_until_stopped(loop)
         finally:
             pending = asyncio.all_tasks(loop)
             for task in pending:

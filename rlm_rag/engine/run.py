@@ -133,7 +133,7 @@ class Run:
             return replace(answer, warnings=warnings)
 
     def _check(self) -> None:
-        if not self._question.strip():
+        if not isinstance(self._question, str) or not self._question.strip():
             raise UsageError("the question is empty", hint='ask something: rlm-rag ask . "..."')
         if self._options.strategy not in STRATEGIES:
             raise UsageError(
