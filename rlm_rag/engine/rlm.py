@@ -15,7 +15,7 @@ from rlm_rag.engine.delegate import Delegate
 from rlm_rag.engine.history import History
 from rlm_rag.engine.loop import Loop, status_line
 from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS, Reader
-from rlm_rag.engine.services import Handler, Services
+from rlm_rag.engine.services import WAITING, Handler, Services
 from rlm_rag.engine.subcalls import SubCalls
 from rlm_rag.engine.tasks import Tasks
 from rlm_rag.engine.tree import Assignment, Tree
@@ -132,6 +132,7 @@ def _setup(tree: Tree, assignment: Assignment, view: View, services: Services) -
     return WorkerSetup(
         shape=view.shape,
         services=services.names,
+        waiting=WAITING,
         info={"limits": asdict(tree.limits), "sub_model": tree.lineup.sub.name},
         await_seconds=tree.limits.await_seconds,
         numbers=view.numbers,

@@ -83,6 +83,20 @@ _REQUESTS: Mapping[str, Callable[..., Request]] = {
     "repo_map": _repo_map,
 }
 RETRIEVAL_NAMES = tuple(_REQUESTS)
+WAITING = frozenset(
+    (
+        "llm_query",
+        "llm_query_batched",
+        "llm_query_chunked",
+        "map_files",
+        "llm_map_reduce",
+        "rlm_query",
+        "rlm_query_batched",
+        "task_result",
+        "ask_user_question",
+    )
+)
+"""What waits for models, children, tasks or a person; the time of all else is the block's own."""
 # The host gives up this long before the worker does, so that the block learns what became of it.
 _ANSWER_MARGIN_SECONDS = 2.0
 

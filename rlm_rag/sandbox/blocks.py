@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,11 +48,14 @@ class WorkerSetup:
     `shape` is how `context` appears (`documents`, `text`, `texts`, `mapping`); `services` and
     `tools` are the names the host serves; `info` is what `capabilities()` shows. `numbers` are
     those of the corpus's documents that `context` has, None for all; `added` are more of them,
-    by path, as they are when a worker starts; `task` is bound where it is given.
+    by path, as they are when a worker starts; `task` is bound where it is given. `waiting`, which
+    the host keeps to itself, are the services that wait for somebody else: their time is not the
+    block's, nor is that of `tools`.
     """
 
     shape: str = "documents"
     services: tuple[str, ...] = ()
+    waiting: Set[str] = frozenset()
     tools: tuple[str, ...] = ()
     info: Mapping[str, Any] = field(default_factory=dict)
     await_seconds: float = 600
@@ -82,12 +85,12 @@ class BlockError:
 class BlockResult:
     """What one block did.
 
-    `seconds` is the host's wall time of the block, of which `waited_seconds` had at least one
-    call outstanding; `variables` are (name, type, size as text); `stdout_cut` and `stderr_cut`
-    count characters left out. `restarted` says that the worker was replaced during the block or
-    just before it: the variables are again as they were after block `restored_block`, those apart
-    that `lost` names. Texts may hold escape sequences and lone surrogates: they are data, to be
-    cleaned where shown.
+    `seconds` is the host's wall time of the block, of which `waited_seconds` were spent waiting
+    for somebody else and are not the block's; `variables` are (name, type, size as text);
+    `stdout_cut` and `stderr_cut` count characters left out. `restarted` says that the worker was
+    replaced during the block or just before it: the variables are again as they were after block
+    `restored_block`, those apart that `lost` names. Texts may hold escape sequences and lone
+    surrogates: they are data, to be cleaned where shown.
     """
 
     block: int

@@ -1,4 +1,4 @@
-"""The calls of one worker that the host serves, and the clock that they stop."""
+"""The calls of one worker that the host serves, and the clock that some of them stop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_OUTSTANDING_CALLS = 256
 
 
 class Clock:
-    """A block's time, which stands still while at least one of its calls is outstanding.
+    """A block's time, which stands still while it waits for somebody else.
 
     `over` is set when the time is up (then `expired` is true), or by `wake` before that.
     """
@@ -27,7 +27,7 @@ class Clock:
         self.expired = False
         self._began = self._resumed = time.monotonic()
         self._worked = 0.0
-        self._calls = 0
+        self._waits = 0
         self._alarm: asyncio.TimerHandle | None = None
         self._stopped = False
         self._arm()
@@ -50,45 +50,47 @@ class Clock:
         if not self.over.done():
             self.over.set_result(None)
 
-    def call_began(self) -> None:
-        """Stand still, unless another call is outstanding."""
-        self._calls += 1
-        if self._calls == 1 and not self._stopped:
+    def wait_began(self) -> None:
+        """Stand still, unless another wait goes on."""
+        self._waits += 1
+        if self._waits == 1 and not self._stopped:
             self._worked += time.monotonic() - self._resumed
             self._disarm()
 
-    def call_ended(self) -> None:
-        """Go on, unless another call is outstanding."""
-        self._calls -= 1
-        if self._calls == 0 and not self._stopped:
+    def wait_ended(self) -> None:
+        """Go on, unless another wait goes on."""
+        self._waits -= 1
+        if self._waits == 0 and not self._stopped:
             self._resumed = time.monotonic()
             self._arm()
 
     def stop(self) -> tuple[float, float]:
-        """Stop for good; return the wall time, and the part of it that waited for calls."""
+        """Stop for good; return the wall time, and the part of it that stood still."""
         now = time.monotonic()
         if not self._stopped:
             self._stopped = True
             self._disarm()
-            if self._calls == 0:
+            if self._waits == 0:
                 self._worked += now - self._resumed
         wall = now - self._began
         return wall, max(0.0, wall - self._worked)
 
 
 class Calls:
-    """The calls of one worker that are being served."""
+    """The calls of one worker that are being served; those of `waiting` stop the block's clock."""
 
     def __init__(
         self,
         transport: Transport,
         serve: Serve,
         services: Set[str],
+        waiting: Set[str],
         fail: Callable[[Exception], None],
     ) -> None:
         self._transport = transport
         self._serve = serve
         self._services = services
+        self._waiting = waiting
         self._fail = fail
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
@@ -108,8 +110,10 @@ class Calls:
         call = ServiceCall(
             number, message["block"], message["name"], tuple(message["args"]), message["kwargs"]
         )
+        if call.name not in self._waiting:
+            clock = None
         if clock is not None:
-            clock.call_began()
+            clock.wait_began()
         task = asyncio.get_running_loop().create_task(self._answer(call))
         self._tasks[number] = task
         task.add_done_callback(lambda _: self._forget(number, clock))
@@ -117,7 +121,7 @@ class Calls:
     def _forget(self, number: int, clock: Clock | None) -> None:
         del self._tasks[number]
         if clock is not None:
-            clock.call_ended()
+            clock.wait_ended()
 
     async def _answer(self, call: ServiceCall) -> None:
         try:

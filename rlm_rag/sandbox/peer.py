@@ -18,11 +18,16 @@ class Peer:
     """A worker that has greeted: `done` is the running block's end, `clock` its time."""
 
     def __init__(
-        self, transport: Transport, serve: Serve, services: Set[str], kept: KeptVariables
+        self,
+        transport: Transport,
+        serve: Serve,
+        services: Set[str],
+        waiting: Set[str],
+        kept: KeptVariables,
     ) -> None:
         self.transport = transport
         self._kept = kept
-        self.calls = Calls(transport, serve, services, self._fail)
+        self.calls = Calls(transport, serve, services, waiting, self._fail)
         self.done: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.ended = False
         self.why = ""

@@ -130,8 +130,9 @@ class Session:
                     f"the worker did not start: {why} ({transport.ending})"
                 ) from error
             raise
-        services = frozenset((*self._setup.services, *self._setup.tools))
-        self._peer = Peer(transport, self._serve, services, self._kept)
+        tools = frozenset(self._setup.tools)
+        services, waiting = tools.union(self._setup.services), tools | self._setup.waiting
+        self._peer = Peer(transport, self._serve, services, waiting, self._kept)
         return names
 
     async def _restore(self, transport: Transport) -> frozenset[str]:
@@ -167,7 +168,8 @@ class Session:
     ) -> BlockResult:
         """Run one block and return what it did, whatever became of it.
 
-        Time in which the block waits for a call is not counted towards `timeout_seconds`.
+        Time in which the block waits for a tool or for one of the setup's `waiting` services is
+        not counted towards `timeout_seconds`.
         Cancelling interrupts the block, or kills the worker where that does not help.
 
         Raises:

@@ -120,7 +120,8 @@ def test_the_wait_for_a_silent_host_ends() -> None:
         await asyncio.sleep(60)
         return await echo(call)
 
-    setup = WorkerSetup(services=("llm_query", "search"), await_seconds=0.3)
+    names = ("llm_query", "search")
+    setup = WorkerSetup(services=names, waiting=frozenset(names), await_seconds=0.3)
 
     async def scenario() -> None:
         session = Session(layer=Unconfined(), packed_path=None, serve=silent, setup=setup)

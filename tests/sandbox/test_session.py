@@ -65,7 +65,7 @@ def make(
         layer=layer or Unconfined(),
         packed_path=packed,
         serve=serve,
-        setup=WorkerSetup(shape=shape, services=SERVICES),
+        setup=WorkerSetup(shape=shape, services=SERVICES, waiting=frozenset({"llm_query"})),
         program=start,
         start_seconds=start_seconds,
         interrupt_grace_seconds=grace,
@@ -134,6 +134,24 @@ with ThreadPoolExecutor(16) as pool:
             assert result.error is None
             assert result.stdout.split() == [str(n) for n in range(16)]
             assert 0.3 <= result.waited_seconds <= result.seconds < 2
+
+    asyncio.run(scenario())
+
+
+def test_the_time_of_a_service_that_is_not_waited_for_is_the_blocks() -> None:
+    async def slow(call: ServiceCall) -> ServiceReply:
+        await asyncio.sleep(0.1)
+        return await echo(call)
+
+    async def scenario() -> None:
+        async with make(slow) as session:
+            result = await run(session, "x = 1\nwhile True:\n    search('a')", seconds=0.5)
+            assert result.error is not None
+            assert (result.error.type, result.waited_seconds) == ("Timeout", 0)
+            assert 0.5 <= result.seconds < 3
+            assert (await run(session, "x", block=2)).value == "1"
+            result = await run(session, "search('a')\nllm_query('a')", block=3, seconds=5)
+            assert 0.1 <= result.waited_seconds <= result.seconds - 0.1
 
     asyncio.run(scenario())
 
