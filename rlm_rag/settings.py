@@ -10,6 +10,7 @@ import difflib
 import math
 import os
 import re
+import stat
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,7 @@ SANDBOXES = (
     *("auto", "bwrap", "namespaces", "landlock", "docker"),
     *("e2b", "modal", "daytona", "prime", "none"),
 )
-STRATEGIES = ("auto", "rlm", "retrieve", "map-reduce", "direct")
+STRATEGIES = ("auto", "rlm")
 # A settings file is a page of text; one that is larger is not a settings file.
 MAX_FILE_BYTES = 1 << 20
 _FILE_MODEL = re.compile(r"(?:scripted|replay)[:/]")
@@ -386,7 +387,16 @@ def _read_environment(environ: Mapping[str, str], found: _Found) -> None:
 
 
 def _read_user_file(path: Path | None, found: _Found) -> None:
-    if path is None or not path.is_file():
+    if path is None:
+        return
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as problem:
+        # A folder that cannot be entered is another user's, most of the time: HOME was kept.
+        found.warnings.append(f"the settings file {path} is ignored: {problem.strerror}")
         return
     try:
         table = _read_toml(path)
@@ -422,7 +432,7 @@ def _read_project(path: Path, found: _Found, sources: Sequence[str]) -> None:
 def _lies_in(path: Path, source: str) -> bool:
     # A source may be called NAME=SOURCE; a folder that is called so itself wins.
     given = Path(source)
-    folder = given if given.exists() else Path(source.partition("=")[2] or source)
+    folder = given if os.path.lexists(given) else Path(source.partition("=")[2] or source)
     return path.resolve().is_relative_to(folder.resolve())
 
 

@@ -21,16 +21,15 @@ from rlm_rag.cli.options import (
     take_loading,
 )
 from rlm_rag.engine.limits import Limits
-from rlm_rag.errors import RunInterrupted, UsageError
+from rlm_rag.errors import RunInterrupted
 from rlm_rag.settings import SANDBOXES, STRATEGIES, Settings, Value, read_settings
 
 if TYPE_CHECKING:
-    from rlm_rag.api import RLM
+    from rlm_rag.api import RLM, SearchableCorpus
     from rlm_rag.engine.answer import Answer
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXAMPLE = 'rlm-rag ask ./repo "Where is retry backoff computed?"'
-READY_STRATEGIES = ("auto", "rlm")
 
 # Parsed by rlm_rag.settings like a variable or a file's value, hence plain text here.
 _SETTINGS_OPTIONS = (
@@ -101,9 +100,9 @@ def ask(
     """
     sources, question = split_last(arguments, what="the question", example=EXAMPLE)
     loading, models = take_loading(options), take_models(options)
-    flags: dict[str, Value] = options | ({"trace": False} if no_trace else {})
-    flags |= {"cache": True} if cache else {}
-    settings = read_settings(flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
+    # A switch that is not given leaves the choice to the environment and the files.
+    flags: dict[str, Value] = {"trace": False if no_trace else None, "cache": cache or None}
+    settings = read_settings(options | flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
     _announce(settings)
     display = choose_display(quiet=quiet, verbose=verbose)
     _check_models(settings, models, with_keys=not estimate)
@@ -113,19 +112,10 @@ def ask(
             show_estimate(rlm.estimate(corpus, question), as_json=as_json)
             return DONE
         try:
-            answer = rlm.ask(corpus, question, images=image)
-        except RunInterrupted as interruption:
-            answer = interruption.answer
+            answer = _answered(rlm, corpus, question, image)
         finally:
             display.close()
-        if answer.stop_reason == "interrupted" and not answer.iterations:
-            raise KeyboardInterrupt
-        if as_json:
-            streams.result_json(answer.to_dict())
-        else:
-            _show(answer)
-        # What was paid for is shown before anything else can be interrupted.
-        streams.flush()
+        _show(answer, as_json=as_json)
         if not quiet:
             _show_figures(answer)
     return _exit_code(answer)
@@ -134,11 +124,6 @@ def ask(
 def _announce(settings: Settings) -> None:
     for warning in settings.warnings:
         streams.note(f"warning: {warning}")
-    if settings.strategy not in READY_STRATEGIES:
-        raise UsageError(
-            f"the strategy {settings.strategy} is not there yet",
-            hint=f"use one of: {', '.join(READY_STRATEGIES)}",
-        )
     if settings.sandbox == "none":
         streams.note(
             "warning: no sandbox: code that the model writes runs with your own rights "
@@ -184,7 +169,27 @@ def _rlm(settings: Settings, models: ModelFlags, display: Display) -> RLM:
     )
 
 
-def _show(answer: Answer) -> None:
+def _answered(rlm: RLM, corpus: SearchableCorpus, question: str, images: tuple[str, ...]) -> Answer:
+    """The answer, or what an interrupted run has of one; none where no turn was made."""
+    try:
+        answer = rlm.ask(corpus, question, images=images)
+    except RunInterrupted as interruption:
+        answer = interruption.answer
+    if answer.stop_reason == "interrupted" and not answer.iterations:
+        raise KeyboardInterrupt
+    return answer
+
+
+def _show(answer: Answer, *, as_json: bool) -> None:
+    if as_json:
+        streams.result_json(answer.to_dict())
+    else:
+        _show_text(answer)
+    # What was paid for is shown before anything else can be interrupted.
+    streams.flush()
+
+
+def _show_text(answer: Answer) -> None:
     streams.result(answer.text.rstrip("\n"))
     if answer.citations:
         streams.heading("\nCitations")

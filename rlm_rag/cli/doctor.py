@@ -138,7 +138,7 @@ def _settings() -> Check:
         return Check("settings", "failed", error.message, error.hint)
     model = settings.model or "offline (no language model)"
     file = user_config_file()
-    where = f"{file}" if file and file.exists() else "no settings file"
+    where = f"{file}" if file and os.access(file, os.R_OK) else "no settings file"
     hint = "; ".join(settings.warnings) or None
     return Check("settings", "note" if hint else "ok", f"model {model}; {where}", hint)
 

@@ -95,6 +95,8 @@ def replies_in_order(name: str) -> bool:
 
 
 def _open_offline(name: str, options: ModelOptions) -> LanguageModel:
+    if name != "offline":
+        raise ModelNotFoundError(f"there is no model {name!r}", hint="the built-in one is offline")
     from rlm_rag.models.offline import open_offline
 
     return open_offline()

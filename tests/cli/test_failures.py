@@ -230,6 +230,33 @@ def test_a_full_state_folder_costs_the_trace_and_not_the_answer(
             assert place.traces() == []
 
 
+def test_settings_of_another_user_are_left_alone_with_a_warning(place: Place, repo: Path) -> None:
+    file = place.home / ".config" / "rlm-rag" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('model = "nope/none"\n')
+    place.home.chmod(0)
+    prefix = without_privileges()
+    asked = place.run("ask", str(repo), QUESTION, prefix=prefix)
+    searched = place.run("search", str(repo), "backoff", prefix=prefix)
+    examined = place.run("doctor", prefix=prefix)
+    place.home.chmod(0o700)
+    assert asked.code == 0, asked.stderr
+    assert "retry.py:1" in asked.stdout
+    assert f"the settings file {file} is ignored: Permission denied" in asked.stderr
+    assert searched.code == 0, searched.stderr
+    assert f"{file} is ignored" in examined.stdout
+
+
+def test_settings_that_may_not_be_read_are_told(place: Place, repo: Path) -> None:
+    file = place.home / ".config" / "rlm-rag" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.touch(mode=0)
+    ended = place.run("ask", str(repo), QUESTION, "--json", prefix=without_privileges())
+    assert ended.code == 2
+    assert ended.error["kind"] == "settings"
+    assert str(file) in ended.error["message"]
+
+
 def test_a_state_folder_that_cannot_be_written_costs_the_trace_alone(
     place: Place, repo: Path
 ) -> None:

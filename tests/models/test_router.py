@@ -75,6 +75,8 @@ def test_what_is_no_name_is_refused(name: str) -> None:
         ("gpt-4o-mni", "openai/gpt-4o-mini"),
         ("antropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"),
         ("ofline", "offline"),
+        ("offline/x", "offline"),
+        ("offline:x", "offline"),
         ("nosuch/model-of-nobody", "openai/gpt-5-mini"),
     ],
 )
