@@ -14,11 +14,12 @@ from pathlib import Path
 from rlm_rag.corpus import Skipped
 from rlm_rag.errors import EmptyCorpusError, SourceError
 from rlm_rag.loaders.files import BINARY_REASON, format_bytes, read_file
-from rlm_rag.loaders.options import Entry, LoadOptions, LoadReport
+from rlm_rag.loaders.git import printable_path
+from rlm_rag.loaders.options import NOT_SELECTED, Entry, LoadOptions, LoadReport
 from rlm_rag.loaders.records import holds_documents, read_documents
 from rlm_rag.loaders.secrets import SECRET_REASON
 from rlm_rag.loaders.text import decode_text
-from rlm_rag.loaders.tree import printable_path, read_tree
+from rlm_rag.loaders.tree import read_tree
 from rlm_rag.loaders.values import read_text, read_values
 
 STDIN = "-"
@@ -56,7 +57,7 @@ def open_source(source: object, options: LoadOptions, report: LoadReport) -> Ope
         return _open_named(source, options, report)
     shape, entries = read_values(source)
     kind = type(source).__name__
-    return OpenedSource(shape, _selected(entries, options), kind, f"the {kind}")
+    return OpenedSource(shape, _selected(entries, options, report), kind, f"the {kind}")
 
 
 def open_text(text: str) -> OpenedSource:
@@ -65,9 +66,15 @@ def open_text(text: str) -> OpenedSource:
     return OpenedSource(shape, entries, "text", "the text", is_document=True)
 
 
-def _selected(entries: Iterator[Entry], options: LoadOptions) -> Iterator[Entry]:
+def _selected(
+    entries: Iterator[Entry], options: LoadOptions, report: LoadReport
+) -> Iterator[Entry]:
     selects = options.selector()
-    return (entry for entry in entries if selects(entry.path))
+    for entry in entries:
+        if selects(entry.path):
+            yield entry
+        else:
+            report.skip(entry.path, NOT_SELECTED)
 
 
 def _open_named(
@@ -99,7 +106,7 @@ def _open_named(
     label = f"the file {location}"
     if holds_documents(location, max_file_bytes=options.max_file_bytes):
         entries = read_documents(location, max_file_bytes=options.max_file_bytes)
-        entries = _selected(entries, options)
+        entries = _selected(entries, options, report)
         return OpenedSource("documents", entries, name, label, location=location)
     entries = _read_single(location, name, options, report)
     return OpenedSource("documents", entries, name, label, is_document=True, location=location)

@@ -12,6 +12,8 @@ from rlm_rag.globs import compile_globs
 DEFAULT_MAX_FILE_BYTES = 64 * 1024 * 1024
 """More than any source file that people wrote; a corpus larger than that is many files."""
 
+NOT_SELECTED = "left out by include or exclude"
+
 
 class Entry(NamedTuple):
     """A document on its way into the packed file."""

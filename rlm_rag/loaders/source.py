@@ -13,6 +13,7 @@ from rlm_rag.corpus import Corpus
 from rlm_rag.errors import EmptyCorpusError, UsageError
 from rlm_rag.loaders.opening import OpenedSource, open_source, open_text
 from rlm_rag.loaders.options import DEFAULT_MAX_FILE_BYTES, Entry, LoadOptions, LoadReport
+from rlm_rag.loaders.tree import numbered_path
 
 Source = str | os.PathLike[str] | Mapping[str, str] | Iterable[object]
 
@@ -63,8 +64,8 @@ def load_sources(
     """Load what a command line names: one source as `load_corpus` does, several under prefixes.
 
     Each of several has its last component as the first part of its paths (a single file is
-    that component alone), `~2` on a collision; `NAME=SOURCE` chooses another. Globs see the
-    paths without it.
+    that component alone), `repo~2` or `file~2.py` on a collision; `NAME=SOURCE` chooses
+    another. Globs see the paths without it.
 
     Raises:
         SourceError, EmptyCorpusError, UsageError, PackedCorpusError: as `load_corpus`.
@@ -80,7 +81,9 @@ def load_sources(
     ]
     if len(opened) == 1 and chosen[0][0] is None:
         return _pack(opened[0], options, reports[0], _origin(opened, options))
-    names = _unique([name or one.name for (name, _), one in zip(chosen, opened, strict=True)])
+    names = _unique(
+        [(name or one.name, one.is_document) for (name, _), one in zip(chosen, opened, strict=True)]
+    )
     merged = LoadReport()
     entries = _prefixed(list(zip(names, opened, reports, strict=True)), merged)
     label = "any of: " + ", ".join(one.label for one in opened)
@@ -157,12 +160,14 @@ def _split_name(source: str) -> tuple[str | None, str]:
     return found[1], found[2]
 
 
-def _unique(wanted: list[str]) -> list[str]:
+def _unique(wanted: Sequence[tuple[str, bool]]) -> list[str]:
+    """Number the names that came before; `wanted` says of each whether it is a file's."""
+    all_wanted = {name for name, _ in wanted}
     names: list[str] = []
-    for name in wanted:
+    for name, is_file in wanted:
         unique, number = name, 2
-        while unique in names or (number > 2 and unique in wanted):
-            unique = f"{name}~{number}"
+        while unique in names or (number > 2 and unique in all_wanted):
+            unique = numbered_path(name, number) if is_file else f"{name}~{number}"
             number += 1
         names.append(unique)
     return names

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from rlm_rag.corpus import Skipped
 from rlm_rag.errors import SourceError
 from rlm_rag.loaders.files import FOLDER_REASON, TELLING_REASONS, failure_reason, read_file
-from rlm_rag.loaders.git import list_work_tree
+from rlm_rag.loaders.git import list_work_tree, printable_path
 from rlm_rag.loaders.ignore import IGNORE_FILE_NAME, IgnoreRules
-from rlm_rag.loaders.options import Entry, LoadOptions, LoadReport
+from rlm_rag.loaders.options import NOT_SELECTED, Entry, LoadOptions, LoadReport
 from rlm_rag.loaders.secrets import may_hold_secrets
 
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj", ".bzr"})
@@ -49,6 +49,7 @@ def read_tree(root: str, options: LoadOptions, report: LoadReport) -> Iterator[E
     folders = {"": True}
     for path, relative in _unique_paths(_list(root, options, report)):
         if not selects(path):
+            report.skip(path, NOT_SELECTED)
             continue
         if relative.endswith("/"):
             report.skip(path, "a git repository of its own")
@@ -67,9 +68,10 @@ def read_tree(root: str, options: LoadOptions, report: LoadReport) -> Iterator[E
         yield Entry(path, found.content, found.encoding)
 
 
-def printable_path(relative: str) -> str:
-    """Write the bytes of a name that are no UTF-8 as `\\xNN`."""
-    return os.fsencode(relative).decode("utf-8", "backslashreplace")
+def numbered_path(path: str, number: int) -> str:
+    """A file's path with `~number` before its suffix, which says of what type the file is."""
+    suffix = PurePosixPath(path).suffix
+    return f"{path.removesuffix(suffix)}~{number}{suffix}"
 
 
 def _list(root: str, options: LoadOptions, report: LoadReport) -> list[str]:
@@ -148,13 +150,13 @@ def _unique_paths(relatives: list[str]) -> list[tuple[str, str]]:
     pairs = []
     # Names that need no change come first, so that no other takes theirs.
     for relative in sorted(relatives, key=lambda name: (printable_path(name) != name, name)):
-        path = name = printable_path(relative)
+        path = name = printable_path(relative).removesuffix("/")
         number = 2
         while path in taken:
-            path = f"{name}~{number}"
+            path = numbered_path(name, number)
             number += 1
         taken.add(path)
-        pairs.append((path.removesuffix("/"), relative))
+        pairs.append((path, relative))
     return sorted(pairs, key=lambda pair: pair[0].encode("utf-8"))
 
 

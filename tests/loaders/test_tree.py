@@ -264,7 +264,7 @@ def test_names_that_are_no_utf_8_are_made_printable_and_unique(root: Path) -> No
     Path(os.fsdecode(os.fsencode(root) + b"/bad\xff.txt")).write_text("raw")
     with load_corpus(root) as corpus:
         found = {document.path: document.content for document in corpus}
-    assert found == {"bad\\xff.txt": "literal", "bad\\xff.txt~2": "raw", "nl\nname": "n"}
+    assert found == {"bad\\xff.txt": "literal", "bad\\xff~2.txt": "raw", "nl\nname": "n"}
 
 
 def test_what_was_guessed_is_a_warning(root: Path) -> None:
@@ -292,3 +292,25 @@ def test_an_empty_file_is_a_document_without_lines(root: Path) -> None:
     write(root, {"empty": ""})
     with load_corpus(root) as corpus:
         assert isinstance(corpus, Corpus) and corpus[0].lines() == []
+
+
+def test_what_git_ignores_is_listed_with_a_folder_as_one_entry(root: Path, git: Git) -> None:
+    (root / ".gitignore").write_text("*.log\nbuild/\n")
+    (root / "a.py").write_text("a")
+    (root / "x.log").write_text("x")
+    (root / "build" / "deep").mkdir(parents=True)
+    (root / "build" / "deep" / "out.txt").write_text("o")
+    git("init", "-q")
+    paths, skipped = load(root)
+    assert paths == [".gitignore", "a.py"]
+    assert skipped == {"x.log": "ignored by git's rules", "build": "ignored by git's rules"}
+
+
+def test_what_the_globs_leave_out_is_listed(root: Path) -> None:
+    (root / "a.py").write_text("a")
+    (root / "b.md").write_text("b")
+    (root / "c.py").write_text("c")
+    paths, skipped = load(root, include="*.py", exclude="c.py")
+    assert paths == ["a.py"]
+    assert set(skipped) == {"b.md", "c.py"}
+    assert set(skipped.values()) == {"left out by include or exclude"}
