@@ -231,3 +231,31 @@ def test_sizes_are_written_as_people_read_them() -> None:
     assert [format_bytes(size) for size in sizes] == [
         "0 bytes", "1 byte", "1023 bytes", "1 KiB", "1.5 KiB", "64 MiB", "3 GiB", "5120 TiB"
     ]  # fmt: skip
+
+
+def test_files_of_one_name_keep_their_type(tmp_path: Path) -> None:
+    names = [
+        "g.py",
+        "g.py",
+        "g~2.py",
+        "v1.tar.txt",
+        "v1.tar.txt",
+        ".conf",
+        ".conf",
+        "plain",
+        "plain",
+    ]
+    files = []
+    for number, name in enumerate(names):
+        files.append(tmp_path / str(number) / name)
+        files[-1].parent.mkdir()
+        files[-1].write_text(f"{number}\n")
+    with load_sources([str(file) for file in files]) as corpus:
+        assert list(corpus.paths()) == [
+            *("g.py", "g~3.py", "g~2.py", "v1.tar.txt", "v1.tar~2.txt"),
+            *(".conf", ".conf~2", "plain", "plain~2"),
+        ]
+        assert [document.content for document in corpus] == [f"{n}\n" for n in range(len(names))]
+    chosen = [f"mine.py={files[0]}", f"mine.py={files[1]}"]
+    with load_sources(chosen) as corpus:
+        assert list(corpus.paths()) == ["mine.py", "mine~2.py"]
