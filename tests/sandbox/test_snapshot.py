@@ -94,6 +94,25 @@ def test_what_cannot_be_kept_is_named_and_the_rest_comes_back() -> None:
     assert last.value == "1"
 
 
+def test_warnings_of_keeping_and_bringing_back_stand_in_no_blocks_output() -> None:
+    warns = "\n".join(
+        [
+            "import ctypes, warnings",
+            "class C(ctypes.Structure): _fields_ = [('a', ctypes.c_int)]",
+            "class W:",
+            "  def __getstate__(self): warnings.warn('written', UserWarning); return {}",
+            "  def __setstate__(self, state): warnings.warn('read', UserWarning)",
+            "w = W()",
+        ]
+    )
+    own = "import warnings\nwarnings.warn('mine')\nisinstance(w, W)"
+    first, second, _, last = after_a_crash(make(), warns, "1", own)
+    assert [result.stderr for result in (first, second)] == ["", ""]
+    assert "mine" in last.stderr
+    assert "read" not in last.stderr
+    assert last.value == "True"
+
+
 def test_what_is_too_large_to_keep_is_named_and_does_not_come_back_stale() -> None:
     results = after_a_crash(make(), "x = 'a'\ny = 1", "x = 'a' * (70 << 20)", "y, 'x' in globals()")
     assert results[-2].lost == ("x",)

@@ -8,6 +8,7 @@ Reading runs whatever the bytes say, so it happens in a sandbox and nowhere else
 from __future__ import annotations
 
 import sys
+from warnings import catch_warnings
 
 from rlm_rag.sandbox.inside.context import LazyContext, LazyEntry, unchanged_number
 
@@ -50,12 +51,17 @@ class Codec:
         self._bound = {id(value): name for name, value in namespace.bound.items()}
 
     def dump(self, value: Any, room_bytes: int) -> bytes:
-        """Return `value` as bytes.
+        """Return `value` as bytes; warnings of picklers are not shown.
 
         Raises:
             TooLargeError: it takes more than `room_bytes`.
             Exception: it cannot be pickled; anything that code of its class raises.
         """
+        # They would stand in the output of the next block, which has nothing to do with them.
+        with catch_warnings(action="ignore"):
+            return self._dumped(value, room_bytes)
+
+    def _dumped(self, value: Any, room_bytes: int) -> bytes:
         # The plain pickler would write the model's own code as names of what is to be written.
         if hasattr(value, "__qualname__") and value.__module__ == "__main__":
             return self._coded(value, room_bytes)
@@ -68,6 +74,10 @@ class Codec:
 
     def load(self, data: bytes) -> Any:
         """Return the value that `dump` wrote; raises whatever its bytes make it raise."""
+        with catch_warnings(action="ignore"):
+            return self._loaded(data)
+
+    def _loaded(self, data: bytes) -> Any:
         from _io import BytesIO
         from _pickle import loads
 
