@@ -1,14 +1,15 @@
 """Ten questions that `--model offline` must answer from the right file, through the whole house.
 
-The questions were written before the policy and its ranking were tuned. The `plain` ones hold no
-name that the file which answers defines: ranking has to find it by what its text says.
+Nothing is tuned for them. The `plain` ones hold no identifier of the file that answers: ranking
+has to find it by what its text says.
 """
 
 from __future__ import annotations
 
-import ast
 import asyncio
+import keyword
 import re
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,17 +41,17 @@ OF_REPOSITORY = (
         plain=False,
     ),
     Asked(
-        "How is it checked that a quoted passage is really in the document?",
-        "rlm_rag/engine/citations.py",
+        "How are temporary folders of a process that was killed removed by the next one?",
+        "rlm_rag/scratch.py",
         plain=True,
     ),
     Asked(
         "What may a hostile project's own configuration not change?",
         "rlm_rag/settings.py",
-        plain=True,
+        plain=False,
     ),
     Asked(
-        "How are passwords and keys taken out of a provider's words before anyone sees them?",
+        "How are passwords and credentials taken out of a provider's words before they are seen?",
         "rlm_rag/models/redact.py",
         plain=True,
     ),
@@ -67,7 +68,7 @@ OF_ASYNCIO = (
         plain=False,
     ),
     Asked(
-        "How is a producer made to wait until there is a free slot?",
+        "How is a producer held back until there is a free slot?",
         "queues.py",
         plain=True,
     ),
@@ -84,18 +85,15 @@ OF_ASYNCIO = (
 )
 
 
-def names_defined_in(source: Path) -> set[str]:
-    """Return the functions, classes and module variables of a file, and its own name."""
-    tree = ast.parse(source.read_text(encoding="utf-8"))
-    names = {source.stem}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-    for statement in tree.body:
-        for node in ast.walk(statement) if isinstance(statement, ast.Assign) else ():
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names.add(node.id)
-    return {name.strip("_").casefold() for name in names}
+def identifiers_of(source: Path) -> set[str]:
+    """Return every name in the code of a file, whoever defines it, and the file's own."""
+    with source.open("rb") as file:
+        names = {
+            token.string
+            for token in tokenize.tokenize(file.readline)
+            if token.type == tokenize.NAME and not keyword.iskeyword(token.string)
+        }
+    return {name.strip("_").casefold() for name in (*names, source.stem)}
 
 
 @pytest.fixture(scope="module")
@@ -122,11 +120,11 @@ def test_at_least_half_of_the_questions_are_plain() -> None:
         *((ASYNCIO, asked) for asked in OF_ASYNCIO if asked.plain),
     ],
 )
-def test_a_plain_question_shares_no_name_with_the_file_that_answers(
+def test_a_plain_question_shares_no_identifier_with_the_file_that_answers(
     folder: Path, asked: Asked
 ) -> None:
     words = {word.casefold() for word in re.findall(r"\w+", asked.question)}
-    assert not words & names_defined_in(folder / asked.gold)
+    assert not words & identifiers_of(folder / asked.gold)
 
 
 @pytest.mark.parametrize("asked", OF_REPOSITORY, ids=lambda asked: asked.gold)
