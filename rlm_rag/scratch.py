@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import tempfile
 import time
@@ -37,8 +38,10 @@ class ScratchFolder:
 
     def __init__(self) -> None:
         remove_stale()
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        # Known as ours before it is there, so that no interrupt finds it there and unknown.
+        self.path = Path(tempfile.gettempdir()) / f"{_PREFIX}{secrets.token_hex(8)}"
         _own.add(self.path)
+        self.path.mkdir(mode=0o700)
         lock = None
         try:
             lock = _lock(self.path)

@@ -129,7 +129,10 @@ class Namespace:
 
         def SHOW_VARS() -> Text:
             """Your variables with type and size."""
-            rows = [f"{name}: {kind}, {size}" for name, kind, size in self.variables()]
+            rows = [
+                f"{name}: {kind}, {size}" if size else f"{name}: {kind}"
+                for name, kind, size in self.variables()
+            ]
             return Text("\n".join(rows) or "no variables yet")
 
         def repl_get(name: str, default: Any = None) -> Any:
