@@ -200,7 +200,7 @@ def test_variables_can_be_had_and_set_by_name(worker: RawWorker) -> None:
     assert done["value"] == "3"
     assert done["stderr"].count("repl_set: Error") == 2
     assert worker.run("repl_get('v'), repl_get('w', 9)")["value"] == "(3, 9)"
-    assert worker.run("SHOW_VARS()")["value"] == "v: int, "
+    assert worker.run("SHOW_VARS()")["value"] == "v: int"
     assert worker.run("print(capabilities())")["stdout"].count("search(query") == 1
     assert "turns: 30" in worker.run("capabilities()")["value"]
 
