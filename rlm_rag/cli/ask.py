@@ -123,7 +123,7 @@ def ask(
 
 def _announce(settings: Settings) -> None:
     for warning in settings.warnings:
-        streams.note(f"warning: {warning}")
+        streams.note(streams.one_line(f"warning: {warning}"))
     if settings.sandbox == "none":
         streams.note(
             "warning: no sandbox: code that the model writes runs with your own rights "
@@ -197,7 +197,7 @@ def _show_text(answer: Answer) -> None:
         lines = f"{citation.line}"
         if citation.end_line != citation.line:
             lines += f"-{citation.end_line}"
-        streams.result(f"  {citation.path}:{lines}  {_MARKS[citation.status]}")
+        streams.result(f"  {streams.one_line(citation.path)}:{lines}  {_MARKS[citation.status]}")
 
 
 _MARKS = {
@@ -219,7 +219,7 @@ def _show_figures(answer: Answer) -> None:
     spent = f"{answer.iterations} turns, {usage['calls']:,} calls, {tokens:,} tokens, {price}"
     streams.note(f"{covered}; {spent}{_saved(usage)}")
     for warning in answer.warnings:
-        streams.note(f"warning: {warning}")
+        streams.note(streams.one_line(f"warning: {warning}"))
     if answer.trace:
         streams.note(f"trace: {answer.trace}")
 

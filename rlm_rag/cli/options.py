@@ -96,7 +96,7 @@ def opened(sources: Sequence[str], **loading: Unpack[Loading]) -> Iterator[Searc
     corpus = load_sources(list(sources), **loading)
     with corpus:
         for warning in corpus.warnings[:SHOWN_WARNINGS]:
-            streams.note(f"warning: {warning}")
+            streams.note(streams.one_line(f"warning: {warning}"))
         more = len(corpus.warnings) - SHOWN_WARNINGS
         if more > 0:
             streams.note(f"warning: {more} more (rlm-rag pack --list shows them)")

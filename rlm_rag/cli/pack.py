@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TextIO, Unpack
 
 import click
 
@@ -53,8 +53,8 @@ def pack(
         elif output is None:
             _write_to_stdout(corpus)
         else:
-            _write_to_file(corpus, output)
-            _summarise(corpus, output, as_json=as_json)
+            written = _write_to_file(corpus, output)
+            _summarise(corpus, output, written, as_json=as_json)
     return DONE
 
 
@@ -67,16 +67,17 @@ def _list(corpus: SearchableCorpus, *, as_json: bool) -> None:
         streams.result_json({"documents": documents} | _left_out(corpus))
         return
     for document in corpus:
-        streams.result(f"{document.line_count:>9,} {document.size_bytes:>13,}  {document.path}")
+        path = streams.one_line(document.path)
+        streams.result(f"{document.line_count:>9,} {document.size_bytes:>13,}  {path}")
     streams.result(f"{corpus.line_count:>9,} {corpus.total_bytes:>13,}  {len(corpus):,} documents")
     if corpus.skipped:
         streams.result("\nskipped:")
         for skipped in corpus.skipped:
-            streams.result(f"  {skipped.path}: {skipped.reason}")
+            streams.result(f"  {streams.one_line(skipped.path)}: {skipped.reason}")
     if corpus.warnings:
         streams.result("\nwarnings:")
         for warning in corpus.warnings:
-            streams.result(f"  {warning}")
+            streams.result(f"  {streams.one_line(warning)}")
 
 
 def _left_out(corpus: SearchableCorpus) -> dict[str, object]:
@@ -91,25 +92,26 @@ def _write_to_stdout(corpus: SearchableCorpus) -> None:
         write_jsonl(corpus, sys.stdout)
 
 
-def _write_to_file(corpus: SearchableCorpus, output: Path) -> None:
-    """Write beside `output` and rename, so that a full disk leaves an older file as it was."""
-    from rlm_rag.loaders.pack import write_jsonl
+def _write_to_file(corpus: SearchableCorpus, output: Path) -> int:
+    """Write beside `output` and rename, so that a full disk leaves an older file as it was.
 
+    Returns how many bytes were written.
+    """
     try:
         if output.exists() and not output.is_file():
             # A device or a FIFO is written to, not replaced.
             with output.open("w", encoding="ascii", newline="\n") as file:
-                write_jsonl(corpus, file)
-            return
+                return _written_bytes(corpus, file)
         target = output.resolve()
         part = target.with_name(f"{target.name}.{os.getpid()}.part")
         try:
             with part.open("x", encoding="ascii", newline="\n") as file:
-                write_jsonl(corpus, file)
+                written = _written_bytes(corpus, file)
             part.replace(target)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
+        return written
     except OSError as error:
         raise UsageError(
             f"cannot write {output}: {error.strerror or error}",
@@ -117,8 +119,27 @@ def _write_to_file(corpus: SearchableCorpus, output: Path) -> None:
         ) from error
 
 
-def _summarise(corpus: SearchableCorpus, output: Path, *, as_json: bool) -> None:
-    written = output.stat().st_size
+class _Counted:
+    """Passes ASCII text on and counts its bytes: a pipe does not say how many it has taken."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self.size_bytes = 0
+
+    def write(self, text: str, /) -> None:
+        self._file.write(text)
+        self.size_bytes += len(text)
+
+
+def _written_bytes(corpus: SearchableCorpus, file: TextIO) -> int:
+    from rlm_rag.loaders.pack import write_jsonl
+
+    counted = _Counted(file)
+    write_jsonl(corpus, counted)
+    return counted.size_bytes
+
+
+def _summarise(corpus: SearchableCorpus, output: Path, written: int, *, as_json: bool) -> None:
     if as_json:
         figures = {"output": str(output), "documents": len(corpus), "bytes": written}
         streams.result_json(figures | _left_out(corpus))

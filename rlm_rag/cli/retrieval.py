@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -12,7 +11,8 @@ import click
 from rlm_rag.cli import streams
 from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.options import Loading, json_option, opened, source_options, split_last
-from rlm_rag.errors import RetrievalError, UsageError
+from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.patterns import compile_pattern
 from rlm_rag.indexes.requests import (
     MAX_CONTEXT_LINES,
     MAX_GREP_HITS,
@@ -68,7 +68,8 @@ def search(
     assert isinstance(found, SearchResult)
     if not as_json:
         for hit in found.hits:
-            streams.heading(f"{hit.path}:{hit.line}-{hit.end_line}", f"  {hit.score:.2f}")
+            place = f"{streams.one_line(hit.path)}:{hit.line}-{hit.end_line}"
+            streams.heading(place, f"  {hit.score:.2f}")
             streams.result("".join(f"  {line}\n" for line in hit.snippet.splitlines()))
     return _finish(found, as_json=as_json, found=bool(found.hits))
 
@@ -106,7 +107,8 @@ def grep(
     sources, pattern = split_last(
         arguments, what="the pattern", example='rlm-rag grep ./repo "def retry"'
     )
-    _check_pattern(pattern)
+    # Before a source is loaded for nothing.
+    compile_pattern(pattern, ignore_case=ignore_case)
     request = GrepRequest(
         pattern=pattern,
         k=k,
@@ -118,6 +120,8 @@ def grep(
     with opened(sources, **loading) as corpus:
         found = corpus.retrieve(request)
     assert isinstance(found, GrepResult)
+    if found.error and found.error_kind == "pattern":
+        raise RetrievalError(found.error)
     if not as_json:
         for line in _grep_lines(found.hits):
             streams.result(line)
@@ -172,7 +176,8 @@ def symbols(
     assert isinstance(found, SymbolsResult)
     if not as_json:
         for symbol in found.symbols:
-            streams.result(f"{symbol.path}:{symbol.line}: {symbol.signature}  [{symbol.kind}]")
+            place = f"{streams.one_line(symbol.path)}:{symbol.line}"
+            streams.result(f"{place}: {symbol.signature}  [{symbol.kind}]")
     return _finish(found, as_json=as_json, found=bool(found.symbols))
 
 
@@ -221,17 +226,6 @@ def _explain(corpus: SearchableCorpus, query: str, path: str, *, as_json: bool) 
     return _print_text(found, as_json=as_json)
 
 
-def _check_pattern(pattern: str) -> None:
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as problem:
-        raise UsageError(
-            f"the pattern {pattern!r} is no regular expression: {problem}",
-            hint="put a backslash before ( [ { * + ? . ^ $ | to take it as itself",
-        ) from None
-
-
 def _finish(
     result: SearchResult | GrepResult | SymbolsResult, *, as_json: bool, found: bool
 ) -> int:
@@ -271,7 +265,7 @@ def _outline_all(corpus: SearchableCorpus, budget_chars: int | None, *, as_json:
         if as_json:
             outlines[path] = _as_json(found)
         elif found.text:
-            streams.heading(path)
+            streams.heading(streams.one_line(path))
             streams.result(found.text.rstrip("\n") + "\n")
     if as_json:
         streams.result_json({"outlines": outlines})
@@ -306,7 +300,7 @@ def _grep_lines(hits: tuple[GrepHit, ...]) -> Iterator[str]:
     for (path, number), (mark, text) in _in_order(shown, hits):
         if with_neighbours and previous and previous != (path, number - 1):
             yield "--"
-        yield f"{path}{mark}{number}{mark}{text}"
+        yield f"{streams.one_line(path)}{mark}{number}{mark}{text}"
         previous = (path, number)
 
 

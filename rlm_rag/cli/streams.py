@@ -79,6 +79,16 @@ def result(text: str) -> None:
     _write((_safe(text) if _is_terminal(sys.stdout) else text) + "\n")
 
 
+def one_line(text: str) -> str:
+    """A path, or a sentence that holds one, as it is shown to a terminal and to a pipe.
+
+    What would end the line, or hide a part of it, is escaped.
+    """
+    from rlm_rag.trace.sanitize import printable_line
+
+    return printable_line(text)
+
+
 def result_json(value: Any) -> None:
     """Write a value as JSON in ASCII; an object at the top gets `schema_version`."""
     if isinstance(value, dict):

@@ -12,6 +12,8 @@ _UNSAFE = re.compile(
     "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 
+_UNSAFE_IN_LINE = re.compile(f"[\t\n]|{_UNSAFE.pattern}")
+
 
 def printable(text: str) -> str:
     """Return `text` with what a terminal would obey or hide shown as an escape, `\\x1b`.
@@ -21,6 +23,16 @@ def printable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _UNSAFE.sub(_escaped, text.replace("\r\n", "\n"))
+
+
+def printable_line(text: str) -> str:
+    """Return `text` as `printable` does, with newlines and tabs as escapes too: for a path.
+
+    A file's name may hold any character but a slash and NUL, and so could pass for a line.
+    """
+    if text.isprintable():
+        return text
+    return _UNSAFE_IN_LINE.sub(_escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,20 @@ def test_an_empty_folder_is_unusable(rlm_rag: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = rlm_rag("pack", str(tmp_path / "empty"))
     assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the platform has no FIFOs")
+def test_what_went_into_a_fifo_is_counted(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE) as reader:
+        done = rlm_rag("pack", str(repo), "-o", str(fifo))
+        taken, _ = reader.communicate(timeout=20)
+    assert len(taken.splitlines()) == 3
+    assert f"3 documents, {len(taken):,} bytes in {fifo}" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+def test_what_went_to_the_device_of_standard_output_is_counted(rlm_rag: Run, repo: Path) -> None:
+    done = rlm_rag("pack", str(repo), "-o", "/dev/stdout")
+    assert f"{len(done.stdout):,} bytes in /dev/stdout" in done.stderr

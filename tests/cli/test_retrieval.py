@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -63,8 +64,27 @@ def test_no_match_is_no_failure_and_is_said(rlm_rag: Run, repo: Path) -> None:
 def test_a_bad_pattern_is_a_usage_error(rlm_rag: Run, repo: Path) -> None:
     done = rlm_rag("grep", str(repo), "a(b")
     assert done.returncode == 2
-    assert "no regular expression" in done.stderr
+    assert "bad regular expression 'a(b'" in done.stderr
     assert "position 1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("(" * 9_000, "is too large"),
+        ("(" * 18_000, "18,000 characters"),
+        ("a" * 15_000, "15,000 characters"),
+        ("(" * 9_000 + ")" * 900, "is too large"),
+    ],
+    ids=["nested", "nested-and-long", "long", "unbalanced"],
+)
+def test_a_pattern_that_is_too_large_is_a_usage_error_and_not_repeated(
+    rlm_rag: Run, repo: Path, pattern: str, said: str
+) -> None:
+    done = rlm_rag("grep", str(repo), pattern)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert len(done.stderr) < 500
 
 
 def test_outline_of_one_document_and_of_all(rlm_rag: Run, repo: Path) -> None:
@@ -170,3 +190,24 @@ def test_search_explains_why_a_file_is_not_in_the_corpus(rlm_rag: Run, repo: Pat
     assert "logo.bin is not in the corpus: binary" in done.stderr
     unknown = rlm_rag("search", str(repo), "backoff", "--explain", "absent.py")
     assert "no document has the path" in unknown.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the platform has no such file names")
+def test_a_file_name_cannot_pass_for_a_line(rlm_rag: Run, repo: Path) -> None:
+    forged = "a.py:1:def backoff\nsrc/retry.py:7\x1b[2K\t.py"
+    (repo / forged).parent.mkdir()
+    (repo / forged).write_text("def backoff_forged():\n    return 0\n")
+    (repo / "bad\r\nname.bin").write_bytes(b"\0\1\2" * 100)
+    shown = r"a.py:1:def backoff\x0asrc/retry.py:7\x1b[2K\x09.py"
+    place = f"{shown}:1"
+    pattern = "backoff_forged"
+    assert rlm_rag("grep", str(repo), pattern).stdout.startswith(f"{place}:def {pattern}")
+    assert f"{shown}-2-    return 0\n" in rlm_rag("grep", str(repo), pattern, "-A1").stdout
+    assert rlm_rag("search", str(repo), pattern).stdout.startswith(f"{place}-2  ")
+    assert rlm_rag("symbols", str(repo), pattern).stdout.startswith(f"{place}: def {pattern}")
+    assert f"\n{shown}\n" in "\n" + rlm_rag("outline", str(repo)).stdout
+    listed = rlm_rag("pack", str(repo), "--list").stdout
+    assert f"  {shown}\n" in listed
+    assert r"  bad\x0d\x0aname.bin: " in listed
+    found = json.loads(rlm_rag("grep", str(repo), pattern, "--json").stdout)
+    assert [hit["path"] for hit in found["hits"]] == [forged]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm_rag.trace.sanitize import printable
+from rlm_rag.trace.sanitize import printable, printable_line
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,20 @@ def test_the_result_encodes_and_holds_no_control(text):
     shown.encode("utf-8")
     assert all(char in "\n\t" or not (ord(char) < 32 or 127 <= ord(char) < 160) for char in shown)
     assert printable(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("src/naïve 中文.py", "src/naïve 中文.py"),
+        ("a\nb\tc\r\nd", "a\\x0ab\\x09c\\x0d\\x0ad"),
+        ("\x1b[2K\x85\u2028", "\\x1b[2K\\x85\\u2028"),
+    ],
+)
+def test_a_path_stays_on_its_line(path, shown):
+    assert printable_line(path) == shown
+
+
+@given(st.text())
+def test_whatever_a_path_holds_it_is_one_line(path):
+    assert len(printable_line(f"a{path}b").splitlines()) == 1
