@@ -15,8 +15,11 @@ MAX_PATH_CHARS = 512
 MAX_STARTS = 24
 MAX_SENTENCE_CHARS = 1500
 MAX_GAP_CHARS = 120
+# The largest whole number that every reader of JSON has exactly.
+MAX_LINE = 2**53 - 1
+_MAX_LINE_DIGITS = 15
 
-_LINES = re.compile(r"(?::L?|#L)(\d{1,9})(?:[-–—]L?(\d{1,9}))?(?![\d])", re.ASCII)
+_LINES = re.compile(r"(?::L?|#L)(\d+)(?:[-–—]L?(\d+))?", re.ASCII)
 _PART = re.compile(r"#(?:page|sheet|cell|slide)=[^\s`,;()\[\]{}\"']+")
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 # After an opening mark, or where a script that writes no spaces turns to ASCII.
@@ -45,7 +48,8 @@ _NUMBERED = re.compile(r"[ \t]*\d+[ \t]*[:|→\t][ \t]?(.*)")
 class Place:
     """A place that the answer names: `last` None means to the end (a part named alone).
 
-    `sentence` is the text that makes the claim, places left out.
+    A line number of more digits than any document needs is MAX_LINE. `sentence` is the text
+    that makes the claim, places left out.
     """
 
     path: str
@@ -202,8 +206,14 @@ class _Finder:
 
 
 def _found(match: re.Match[str], path: str, start: int, end: int) -> _Found:
-    first = int(match[1])
-    return _Found(path, first, int(match[2]) if match[2] else first, start, end)
+    first = _line_number(match[1])
+    return _Found(path, first, _line_number(match[2]) if match[2] else first, start, end)
+
+
+def _line_number(digits: str) -> int:
+    # Python refuses to read numbers of thousands of digits; no document has such a line.
+    digits = digits.lstrip("0")
+    return int(digits or "0") if len(digits) <= _MAX_LINE_DIGITS else MAX_LINE
 
 
 def _looks_like_file(path: str) -> bool:

@@ -269,3 +269,13 @@ def test_the_number_of_documents_does_not_matter():
         text = "def f is in src/package_77/module.py:1 and src/package_78/module.py:2. " * 20
         assert {c.status for c in check_citations(text, corpus)} == {"located", "false"}
         assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize("digits", ["9" * 10, "9" * 26, "9" * 5000, "0" * 5000 + "7" * 11])
+def test_a_line_beyond_any_document_is_false_and_not_left_out(digits, corpus):
+    for text in (f"crlf.txt:{digits}", f"`crlf.txt:1-{digits}`", f"nowhere.py:{digits}"):
+        citation = one(f"The alpha is in {text}.", corpus)
+        assert citation.status == "false"
+        assert not citation.verified
+        assert 10**9 < citation.end_line < 2**53
+    assert one(f"The alpha is in crlf.txt:{'0' * 5000}1.", corpus).line == 1
