@@ -98,6 +98,8 @@ def _pack(packed: object, documents: Mapping[str, str]) -> None:
 
 
 def _plain(path: str) -> str:
+    if len(path) > MAX_PATH_CHARS:
+        raise Refused(f"a path has at most {MAX_PATH_CHARS} characters, this one {len(path):,}")
     name = posixpath.normpath(path.removeprefix(PREFIX).replace("\\", "/")).lstrip("/")
     if (
         not path.strip()
@@ -106,6 +108,4 @@ def _plain(path: str) -> str:
         or not name.isprintable()
     ):
         raise Refused(f"{path!r:.80} cannot be a document's path")
-    if len(name) > MAX_PATH_CHARS:
-        raise Refused(f"a path has at most {MAX_PATH_CHARS} characters, this one {len(name):,}")
     return name

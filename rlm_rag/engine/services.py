@@ -17,6 +17,7 @@ from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.view import View
 from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.requests import (
+    MAX_QUERY_CHARS,
     GrepRequest,
     GrepResult,
     OutlineRequest,
@@ -99,6 +100,7 @@ WAITING = frozenset(
 """What waits for models, children, tasks or a person; the time of all else is the block's own."""
 # The host gives up this long before the worker does, so that the block learns what became of it.
 _ANSWER_MARGIN_SECONDS = 2.0
+_RECORDED_CHARS = 1000
 
 Handler = Callable[..., Awaitable[Any]]
 """Serves one function; takes the block's arguments and, as `caller`, a `Caller`."""
@@ -188,12 +190,19 @@ class Services:
                 block=call.block,
                 seq=seq,
                 name=call.name,
-                arguments=arguments,
+                arguments={name: _recorded(value) for name, value in arguments.items()},
                 result=value,
                 seconds=round(time.monotonic() - started, 6),
                 error=error,
             )
         )
+
+
+def _recorded(argument: Any) -> Any:
+    """Return an argument as the trace keeps it: the beginning of what no request takes."""
+    if isinstance(argument, str) and len(argument) > MAX_QUERY_CHARS:
+        return argument[:_RECORDED_CHARS]
+    return argument
 
 
 def _with_hint(error: RlmRagError) -> str:

@@ -249,5 +249,6 @@ def _merged_lines(result: GrepResult, added: GrepResult, k: int) -> GrepResult:
         total=total,
         truncated=result.truncated or added.truncated or len(hits) < total,
         error=result.error or added.error,
+        error_kind=result.error_kind or added.error_kind,
         note=result.note if not added.hits else None,
     )

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from rlm_rag.indexes.index import SearchIndex
     from rlm_rag.indexes.search import Searcher
 
-MAX_QUERY_CHARS = 200_000
-
 _FOCUS_HITS = 40
 # Too many and too small to split a text at.
 _NO_BORDERS = frozenset(("variable", "constant", "declaration"))
@@ -155,7 +153,7 @@ class Answerer:
         )
 
     def _search(self, request: SearchRequest) -> SearchResult:
-        _check_text("query", request.query, limit=MAX_QUERY_CHARS)
+        _check_text("query", request.query)
         k, note = _capped("k", request.k, MAX_K)
         allowed, unmatched = self._allowed(request.path_glob, request.within)
         searcher = self._search_index()
@@ -181,7 +179,7 @@ class Answerer:
     def _explain(self, request: ExplainRequest) -> TextResult:
         from rlm_rag.indexes.explain import explain
 
-        _check_text("query", request.query, limit=MAX_QUERY_CHARS)
+        _check_text("query", request.query)
         _check_text("path", request.path)
         return explain(self._search_index(), resolve(self._corpus, request.path), request)
 
@@ -271,13 +269,11 @@ class Answerer:
         return allowed, f"no path of the corpus matches path_glob={glob!r}"
 
 
-def _check_text(name: str, value: Any, *, blank: bool = False, limit: int | None = None) -> None:
+def _check_text(name: str, value: Any, *, blank: bool = False) -> None:
     if not isinstance(value, str):
         raise RetrievalError(f"{name} must be a string, not {type(value).__name__}")
     if not value or not (blank or value.strip()):
         raise RetrievalError(f"{name} is empty: say what to look for")
-    if limit is not None and len(value) > limit:
-        raise RetrievalError(f"{name} has {len(value):,} characters, of at most {limit:,}")
 
 
 def _check_whole(name: str, value: Any, least: int | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal
 
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.patterns import LinePattern, compile_pattern
@@ -29,21 +30,25 @@ def grep(
     A bad pattern or the time limit is said in the result's `error`.
     """
     found = _Found()
-    error = None
+    error: str | None = None
+    kind: Literal["pattern", "time_limit"] | None = None
     try:
         with time_limit(request.timeout_seconds):
             pattern = compile_pattern(request.pattern, ignore_case=request.ignore_case)
             _search_corpus(corpus, pattern, request, allowed, found)
     except RetrievalError as problem:
-        error = f"{problem.message} ({problem.hint})"
+        error, kind = f"{problem.message} ({problem.hint})", "pattern"
     except TimeLimitReached:
+        kind = "time_limit"
         error = (
             f"the pattern took longer than {request.timeout_seconds:g} s, and counts are "
             "partial: make it simpler (no nested repeats such as (a+)+) or narrow path_glob"
         )
     total = sum(found.counts.values())
     truncated = error is not None or total > len(found.hits)
-    return GrepResult(tuple(found.hits), found.counts, total, truncated, error)
+    return GrepResult(
+        tuple(found.hits), found.counts, total, truncated, error=error, error_kind=kind
+    )
 
 
 def _search_corpus(

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlm_rag.errors import RetrievalError
-
-MAX_PATTERN_CHARS = 10_000
+from rlm_rag.indexes.requests import MAX_PATTERN_CHARS
 
 # Looking for more than these, one after the other, is no faster than the pattern itself.
 _MAX_LITERALS = 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from rlm_rag.errors import RetrievalError
 
@@ -19,6 +19,11 @@ MAX_LINE_CHARS = 400
 MAX_SNIPPET_CHARS = 400
 MAX_K = 1000
 MAX_TIMEOUT_SECONDS = 300.0
+MAX_QUERY_CHARS = 200_000
+MAX_PATTERN_CHARS = 10_000
+# The longest path that Linux opens; a glob of that length is compiled in milliseconds.
+MAX_PATH_CHARS = 4096
+MAX_NAME_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,8 @@ class GrepHit:
 class GrepResult:
     """`counts` (matching lines a path) and `total` are complete even when `hits` is capped.
 
-    With `error` set (bad pattern, time limit) `truncated` is true and counts are partial.
+    With `error` set `truncated` is true and counts are partial; `error_kind` tells a pattern that
+    cannot be used from the time limit.
     """
 
     hits: tuple[GrepHit, ...]
@@ -157,6 +163,7 @@ class GrepResult:
     truncated: bool = False
     error: str | None = None
     note: str | None = None
+    error_kind: Literal["pattern", "time_limit"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +241,34 @@ Result = (
     | PathsResult
     | IndexResult
 )
+
+
+_MOST_CHARS: Mapping[str, int] = {
+    "query": MAX_QUERY_CHARS,
+    "focus": MAX_QUERY_CHARS,
+    "pattern": MAX_PATTERN_CHARS,
+    "path": MAX_PATH_CHARS,
+    "path_glob": MAX_PATH_CHARS,
+    "name": MAX_NAME_CHARS,
+}
+
+
+def check_lengths(request: AnyRequest) -> None:
+    """Refuse a request whose texts are longer than anything that could be found by them.
+
+    Raises:
+        RetrievalError: one is; the message says which, and does not repeat it.
+    """
+    for name, most in _MOST_CHARS.items():
+        _check_length(name, getattr(request, name, None), most)
+    if isinstance(request, PathsRequest):
+        for path in request.names:
+            _check_length("a path or glob", path, MAX_PATH_CHARS)
+
+
+def _check_length(name: str, value: object, most: int) -> None:
+    if isinstance(value, str) and len(value) > most:
+        raise RetrievalError(f"{name} has {len(value):,} characters, of at most {most:,}")
 
 
 def checked_timeout(seconds: object) -> float:

@@ -17,6 +17,7 @@ from rlm_rag.indexes.requests import (
     PathsRequest,
     ReadRequest,
     Result,
+    check_lengths,
     checked_timeout,
 )
 from rlm_rag.indexes.wire import decode_result, encode_request, to_json
@@ -71,6 +72,7 @@ class ProcessRetriever:
         """
         if self._closed:
             raise _closed()
+        check_lengths(request)
         seconds = _seconds(request)
         line = encode_request(number := next(self._numbers), request)
         if self._turn is None:

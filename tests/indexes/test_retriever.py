@@ -17,10 +17,16 @@ from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import (
     GrepRequest,
     GrepResult,
+    OutlineRequest,
+    PathsRequest,
     ReadRequest,
+    RepoMapRequest,
+    Request,
     Result,
     SearchRequest,
     SearchResult,
+    SymbolsRequest,
+    SymbolsResult,
     TextResult,
 )
 from rlm_rag.indexes.retriever import ProcessRetriever
@@ -101,6 +107,47 @@ def test_a_bad_argument_costs_only_its_own_request(packed: Path) -> None:
     run(packed, use)
 
 
+LONG = "a" * 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (ReadRequest(LONG), "path has 10,000,000 characters, of at most 4,096"),
+        (OutlineRequest("*" * 4_097), "path has 4,097 characters"),
+        (SymbolsRequest(LONG), "name has 10,000,000"),
+        (SearchRequest(LONG), "query has 10,000,000"),
+        (SearchRequest("a", path_glob=LONG), "path_glob has 10,000,000"),
+        (GrepRequest(LONG), "pattern has 10,000,000"),
+        (RepoMapRequest(LONG), "focus has 10,000,000"),
+        (PathsRequest(("a.py", LONG)), "a path or glob has 10,000,000"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_text_that_is_too_long_is_refused_before_it_is_sent(
+    packed: Path, request_: Request, said: str
+) -> None:
+    async def use(retriever: ProcessRetriever) -> None:
+        with pytest.raises(RetrievalError, match=said) as raised:
+            await retriever.retrieve(request_)
+        assert len(raised.value.message) < 100
+        assert retriever.pid is None
+
+    run(packed, use)
+
+
+def test_texts_as_long_as_they_may_be_are_answered(packed: Path) -> None:
+    async def use(retriever: ProcessRetriever) -> None:
+        for longest in (ReadRequest("[a-" * 1_365), OutlineRequest("*a" * 2_048)):
+            result = await retriever.retrieve(longest)
+            assert isinstance(result, TextResult)
+            assert "no document has the path" in str(result.error)
+        result = await retriever.retrieve(SymbolsRequest("a_B." * 250, path_glob="a*" * 2_048))
+        assert result == SymbolsResult((), note=result.note)
+
+    run(packed, use)
+
+
 def test_the_time_limit_of_a_pattern_holds_and_the_process_lives_on(packed: Path) -> None:
     async def use(retriever: ProcessRetriever) -> None:
         await retriever.retrieve(ReadRequest("a.py"))
@@ -108,6 +155,11 @@ def test_the_time_limit_of_a_pattern_holds_and_the_process_lives_on(packed: Path
         result = await retriever.retrieve(GrepRequest("(a+)+$", timeout_seconds=0.2))
         assert isinstance(result, GrepResult)
         assert result.error is not None
+        assert result.error_kind == "time_limit"
+        bad = await retriever.retrieve(GrepRequest("(" * 9_000))
+        assert isinstance(bad, GrepResult)
+        assert bad.error_kind == "pattern"
+        assert len(str(bad.error)) < 300
         assert retriever.pid == before
 
     run(packed, use)
