@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -168,18 +168,6 @@ class Budget:
             if not turn.done():
                 turn.set_result(None)
                 return
-
-    def reserve_many(
-        self, estimates: Iterable[CallEstimate], *, model: str = "", role: CallRole = "sub"
-    ) -> tuple[Reservation | LimitReached, ...]:
-        """Admit the calls of a batch that fit, in order; the others' refusals stand in place."""
-        outcomes: list[Reservation | LimitReached] = []
-        for estimate in estimates:
-            try:
-                outcomes.append(self.reserve(estimate, model=model, role=role))
-            except LimitReached as refusal:
-                outcomes.append(refusal)
-        return tuple(outcomes)
 
     def reserve_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
         """Admit the run's last root call, out of all that is left.

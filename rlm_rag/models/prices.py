@@ -111,21 +111,6 @@ def facts_of(model: str, *, api_base: str | None = None, price: Price | None = N
     )
 
 
-def price_of(model: str, *, api_base: str | None = None) -> Price | None:
-    """The model's price, or None where it is not known."""
-    return facts_of(model, api_base=api_base).price
-
-
-def context_window(model: str, *, api_base: str | None = None) -> int | None:
-    """The longest prompt that the model takes, in tokens, or None where it is not known."""
-    return facts_of(model, api_base=api_base).context_window
-
-
-def max_output_tokens(model: str, *, api_base: str | None = None) -> int | None:
-    """The longest reply that the model gives, in tokens, or None where it is not known."""
-    return facts_of(model, api_base=api_base).max_output_tokens
-
-
 def known_provider(prefix: str) -> bool:
     """Whether the table has models of a provider of that name."""
     return prefix in _providers()

@@ -37,8 +37,8 @@ def test_well_known_models_have_a_price_and_a_window(name: str) -> None:
     "name", ["nosuch", "openai/nosuch", "anthropic/gpt-4o-mini", "", "/", "sample_spec"]
 )
 def test_a_model_nobody_knows_has_no_price(name: str) -> None:
-    assert prices.price_of(name) is None
-    assert prices.context_window(name) in (None, 0)
+    assert facts_of(name).price is None
+    assert facts_of(name).context_window in (None, 0)
 
 
 def test_this_machine_and_the_built_in_models_cost_nothing() -> None:
@@ -49,9 +49,9 @@ def test_this_machine_and_the_built_in_models_cost_nothing() -> None:
 
 
 def test_a_server_elsewhere_has_a_price_only_where_its_host_is_a_known_provider() -> None:
-    assert prices.price_of("gpt-4o-mini", api_base="https://models.example/v1") is None
-    known = prices.price_of("openai/gpt-4o-mini", api_base="https://api.openai.com/v1")
-    assert known == prices.price_of("gpt-4o-mini")
+    assert facts_of("gpt-4o-mini", api_base="https://models.example/v1").price is None
+    known = facts_of("openai/gpt-4o-mini", api_base="https://api.openai.com/v1").price
+    assert known == facts_of("gpt-4o-mini").price
 
 
 def test_a_price_given_by_hand_wins() -> None:
@@ -70,7 +70,7 @@ def test_a_long_prompt_is_charged_by_its_tier() -> None:
     price = Price(1.0, 2.0, 0.5, (PriceTier(1000, 3.0, 4.0, 1.5),))
     assert price.usd(input_tokens=1000, output_tokens=1) == pytest.approx(1002)
     assert price.usd(input_tokens=1001, output_tokens=1) == pytest.approx(3007)
-    gemini = prices.price_of("gemini/gemini-2.5-pro")
+    gemini = facts_of("gemini/gemini-2.5-pro").price
     assert gemini is not None
     assert [tier.above_input_tokens for tier in gemini.tiers] == [200_000]
 
