@@ -20,7 +20,9 @@ _TOKEN = re.compile(
     r"|(?P<open>\()|(?P<close>\))",
     re.MULTILINE,
 )
-_ENDS_THERE = re.compile(r"[\s.,;!?*_`\"')\]}>]*(?:$|(?<=[\s.!?])[^\W\d_a-z])", re.MULTILINE)
+_ENDS_THERE = re.compile(
+    r"[\s.,;!?*_`\"')\]}>]*(?:$|(?<=[\s.!?])[^\W\d_a-z]|(?<=\s)[-–—]\s)", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -306,3 +306,8 @@ def test_a_megabyte_of_anything_is_read_in_linear_time(text):
     started = time.process_time()
     parse_reply(text)
     assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize("rest", [" - done", " — that is all", "\n- done", ". Done.", ""])
+def test_what_is_added_behind_a_final_does_not_undo_it(rest):
+    assert parse_reply(f"FINAL(line 5 (of retry.py)){rest}").final == "line 5 (of retry.py)"
