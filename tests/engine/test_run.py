@@ -241,6 +241,17 @@ def test_a_block_that_asks_the_index_for_ever_is_stopped(
     assert "Timeout" in openai_server.prompts[1]
 
 
+def test_what_no_request_takes_is_traced_by_its_beginning(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    found = ask(openai_server, corpus, block("FINAL(read('a' * 3_000_000))"), trace=tmp_path)
+    assert found.trace is not None
+    events = read_trace(Path(found.trace)).events
+    (asked,) = [event for event in events if isinstance(event, Retrieved)]
+    assert asked.arguments["path"] == "a" * 1000
+    assert asked.error == "path has 3,000,000 characters, of at most 4,096"
+
+
 def test_the_time_of_a_model_is_not_the_blocks(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:

@@ -59,6 +59,30 @@ def test_a_confining_layer_passes_its_self_test(layer: Layer) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="some of the attempts need root when unconfined")
+def test_what_a_host_killed_in_its_self_test_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    held = (
+        "class Held(Unconfined):\n"
+        "  def launch(self, *_, **__): print('testing', flush=True); time.sleep(60)\n"
+        "layers.self_test(Held())"
+    )
+    imports = (
+        "import time; from rlm_rag.sandbox import layers\n"
+        "from rlm_rag.sandbox.confine.unconfined import Unconfined\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", imports + held],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+    ) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == b"testing\n"
+        assert [path.name for path in tmp_path.glob("*/canary")] == ["canary"]
+        host.kill()
+    run_host(sys.executable, TMPDIR=str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_every_attempt_of_the_self_test_works_where_nothing_confines() -> None:
     arguments = ["1", "canary", "1", "socket", "name", "corpus"]
     wanted = [f"{name}: OPEN" for name in probe.attempts(arguments)]
