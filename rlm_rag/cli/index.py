@@ -69,7 +69,7 @@ def _list(*, as_json: bool) -> int:
         return DONE
     for one in stored:
         used = f"{datetime.fromtimestamp(one.used):%Y-%m-%d %H:%M}"
-        streams.result(f"{used}  {_size(one.size_bytes):>9}  {one.origin}")
+        streams.result(f"{used}  {_size(one.size_bytes):>9}  {streams.one_line(one.origin)}")
     if not stored:
         streams.note("no index is stored")
     return DONE
@@ -98,7 +98,13 @@ def _stored() -> list[StoredIndex]:
     from rlm_rag.indexes.store import default_index_folder, list_indexes
 
     root = default_index_folder()
-    return list_indexes(root) if root is not None else []
+    try:
+        return list_indexes(root) if root is not None else []
+    except OSError as error:
+        raise UsageError(
+            f"the folder of indexes {root} cannot be read: {error.strerror or error}",
+            hint="check its permissions, or set XDG_CACHE_HOME",
+        ) from error
 
 
 def _locations(origin: str) -> set[str]:

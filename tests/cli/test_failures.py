@@ -239,12 +239,15 @@ def test_settings_of_another_user_are_left_alone_with_a_warning(place: Place, re
     asked = place.run("ask", str(repo), QUESTION, prefix=prefix)
     searched = place.run("search", str(repo), "backoff", prefix=prefix)
     examined = place.run("doctor", prefix=prefix)
+    listed = place.run("index", prefix=prefix)
     place.home.chmod(0o700)
     assert asked.code == 0, asked.stderr
     assert "retry.py:1" in asked.stdout
     assert f"the settings file {file} is ignored: Permission denied" in asked.stderr
     assert searched.code == 0, searched.stderr
     assert f"{file} is ignored" in examined.stdout
+    assert listed.code == 2
+    assert "the folder of indexes" in listed.stderr
 
 
 def test_settings_that_may_not_be_read_are_told(place: Place, repo: Path) -> None:
