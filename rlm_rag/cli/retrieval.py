@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Unpack
 
 import click
@@ -212,7 +212,7 @@ def repo_map(
     """Show the definitions that the rest of SOURCE leans on most, signatures only."""
     with opened([source], **loading) as corpus:
         request = RepoMapRequest(focus=focus, budget_chars=budget_chars)
-        return _print_text(corpus.retrieve(request), as_json=as_json)
+        return _print_text(corpus.retrieve(request), as_json=as_json, naming=corpus.paths())
 
 
 def _explain(corpus: SearchableCorpus, query: str, path: str, *, as_json: bool) -> int:
@@ -223,7 +223,7 @@ def _explain(corpus: SearchableCorpus, query: str, path: str, *, as_json: bool) 
         for one in corpus.skipped:
             if one.path == path or path.startswith(f"{one.path}/"):
                 raise RetrievalError(f"{one.path} is not in the corpus: {one.reason}")
-    return _print_text(found, as_json=as_json)
+    return _print_text(found, as_json=as_json, naming=corpus.paths())
 
 
 def _finish(
@@ -242,17 +242,27 @@ def _finish(
     return DONE
 
 
-def _print_text(result: Result, *, as_json: bool) -> int:
+def _print_text(result: Result, *, as_json: bool, naming: Iterable[str] = ()) -> int:
+    """Print a text; `naming` are the paths that may head its lines."""
     assert isinstance(result, TextResult)
     if result.error:
         raise RetrievalError(result.error)
     if as_json:
         streams.result_json(_as_json(result))
     elif result.text:
-        streams.result(result.text.rstrip("\n"))
+        streams.result(_with_paths_on_one_line(result.text.rstrip("\n"), naming))
     if result.note:
         streams.note(result.note)
     return DONE
+
+
+def _with_paths_on_one_line(text: str, paths: Iterable[str]) -> str:
+    for path in paths:
+        shown = streams.one_line(path)
+        if shown != path:
+            for before in ("\n", "\nfirst is "):
+                text = f"\n{text}".replace(f"{before}{path}:", f"{before}{shown}:")[1:]
+    return text
 
 
 def _outline_all(corpus: SearchableCorpus, budget_chars: int | None, *, as_json: bool) -> int:

@@ -206,6 +206,11 @@ def test_a_file_name_cannot_pass_for_a_line(rlm_rag: Run, repo: Path) -> None:
     assert rlm_rag("search", str(repo), pattern).stdout.startswith(f"{place}-2  ")
     assert rlm_rag("symbols", str(repo), pattern).stdout.startswith(f"{place}: def {pattern}")
     assert f"\n{shown}\n" in "\n" + rlm_rag("outline", str(repo)).stdout
+    assert f"\n{shown}:\n  1: def" in "\n" + rlm_rag("repo-map", str(repo)).stdout
+    explained = rlm_rag("search", str(repo), pattern, "--explain", forged).stdout
+    assert explained.startswith(f"{place}-2  ")
+    explained = rlm_rag("search", str(repo), f"{pattern} Client", "--explain", "README.md").stdout
+    assert f"\nfirst is {place}" in explained
     listed = rlm_rag("pack", str(repo), "--list").stdout
     assert f"  {shown}\n" in listed
     assert r"  bad\x0d\x0aname.bin: " in listed
