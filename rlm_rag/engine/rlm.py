@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any
@@ -35,13 +35,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
         SandboxUnavailableError: no worker started.
     """
     limits, run_id = tree.limits, assignment.run_id
-    calls = ModelCalls(
-        run_id=run_id,
-        budget=tree.budget,
-        limits=limits,
-        recorder=tree.recorder,
-        keeps_final=assignment.depth == 0,
-    )
+    calls = _model_calls(tree, assignment)
     subcalls = SubCalls(calls=calls, lineup=tree.lineup)
     reader = Reader(subcalls=subcalls, view=view, coverage=tree.coverage)
     children = Children(
@@ -55,23 +49,8 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
     delegate = Delegate(subcalls=subcalls, view=view, reader=reader, concurrency=limits.concurrency)
     functions = _functions(subcalls, delegate, children)
     tasks = Tasks(run_id=run_id, functions=functions, recorder=tree.recorder)
-    services = Services(
-        run_id=run_id,
-        view=view,
-        handlers={**functions, **tasks.handlers(), **_own(tree, assignment, view)},
-        recorder=tree.recorder,
-        coverage=tree.coverage,
-        await_seconds=limits.await_seconds,
-    )
-    session = Session(
-        layer=tree.layer,
-        packed_path=view.corpus.packed_path,
-        serve=services.serve,
-        limits=tree.worker_limits,
-        setup=_setup(tree, assignment, view, services),
-        start_seconds=limits.start_seconds,
-    )
-    async with session:
+    handlers = {**functions, **tasks.handlers(), **_own(tree, assignment, view)}
+    async with _session(tree, assignment, view, handlers) as session:
         _record_start(tree, assignment, view, session)
         try:
             yield Loop(
@@ -87,6 +66,37 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             )
         finally:
             await tasks.close()
+
+
+def _model_calls(tree: Tree, assignment: Assignment) -> ModelCalls:
+    return ModelCalls(
+        run_id=assignment.run_id,
+        budget=tree.budget,
+        limits=tree.limits,
+        recorder=tree.recorder,
+        keeps_final=assignment.depth == 0,
+    )
+
+
+def _session(
+    tree: Tree, assignment: Assignment, view: View, handlers: Mapping[str, Handler]
+) -> Session:
+    services = Services(
+        run_id=assignment.run_id,
+        view=view,
+        handlers=handlers,
+        recorder=tree.recorder,
+        coverage=tree.coverage,
+        await_seconds=tree.limits.await_seconds,
+    )
+    return Session(
+        layer=tree.layer,
+        packed_path=view.corpus.packed_path,
+        serve=services.serve,
+        limits=tree.worker_limits,
+        setup=_setup(tree, assignment, view, services),
+        start_seconds=tree.limits.start_seconds,
+    )
 
 
 def _functions(subcalls: SubCalls, delegate: Delegate, children: Children) -> dict[str, Handler]:

@@ -58,12 +58,7 @@ def build_index(
     missing = [number for number, digest in enumerate(digests) if digest not in known]
     if missing:
         worn = _worn(corpus, digests, known, segments)
-        moved = {digest for digest, place in known.items() if place.segment in worn}
-        wanted = [
-            number
-            for number, digest in enumerate(digests)
-            if digest not in known or digest in moved
-        ]
+        wanted = _wanted(digests, known, worn)
         built = build_segments(corpus, wanted, weights=weights, packed_path=packed_path)
         added = [store.add(data) for data in built]
         store.remove(segments[number] for number in worn)
@@ -79,6 +74,15 @@ def build_index(
         tuple(segments),
         len(missing),
     )
+
+
+def _wanted(digests: Sequence[bytes], known: dict[bytes, Place], worn: set[int]) -> list[int]:
+    """Return the documents that no segment holds, or one that is made anew."""
+    return [
+        number
+        for number, digest in enumerate(digests)
+        if digest not in known or known[digest].segment in worn
+    ]
 
 
 def _worn(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -63,6 +63,10 @@ def sealed(
         "saved": 0 if parent_is_root else identity.user,
         "kept": identity.kept,
     }
+    return _with_seal(command, facts)
+
+
+def _with_seal(command: Sequence[str], facts: Mapping[str, object]) -> list[str]:
     at = command.index("-c") + 1
     line = _LINE.format(script=_compiled(), facts=facts, code=command[at])
     return [*command[:at], line, *command[at + 1 :]]

@@ -35,18 +35,23 @@ def plain(value: Any) -> Any:
     return list(map(plain, value)) if hasattr(value, "__iter__") else value
 
 
+def _asked(services: Services, name: str, /, *args: Any, **options: Any) -> Any:
+    """Return what the host answers, in the shape of the function; errors are reported."""
+    given = {key: plain(value) for key, value in options.items() if value is not None}
+    value, wrong = services.fetch(name, *map(plain, args), **given)
+    if wrong is not None:
+        failed = Reply.failed(services.said(name, wrong))
+        return failed if name in _ONE else _wrapped(name, failed)
+    found = shaped(name, value)
+    services.report(name, found)
+    return found
+
+
 def delegating_functions(services: Services) -> dict[str, Callable[..., Any]]:
     """Return the functions whose arguments go to the host as they are."""
 
     def ask(name: str, *args: Any, **options: Any) -> Any:
-        given = {key: plain(value) for key, value in options.items() if value is not None}
-        value, wrong = services.fetch(name, *map(plain, args), **given)
-        if wrong is not None:
-            failed = Reply.failed(services.said(name, wrong))
-            return failed if name in _ONE else _wrapped(name, failed)
-        found = shaped(name, value)
-        services.report(name, found)
-        return found
+        return _asked(services, name, *args, **options)
 
     def llm_query_chunked(text: Any, prompt: str, model: str | None = None) -> Replies:
         """Ask a sub-model about each part of a long text; one reply a part, in order."""

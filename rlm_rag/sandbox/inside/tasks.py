@@ -121,6 +121,14 @@ class _Desk:
 _desk = _Desk()
 
 
+def _spawned(services: Services, called: str, args: Any, kwargs: Any, name: str | None) -> Task:
+    given = {} if name is None else {"name": name}
+    value, wrong = services.fetch("spawn", called, plain(args), plain(kwargs), **given)
+    if wrong is not None:
+        return Task(0, called, services.said("spawn", wrong))
+    return Task(value["id"], called)
+
+
 def task_functions(
     services: Services, spawnable: Mapping[str, Callable[..., Any]]
 ) -> dict[str, Callable[..., Any]]:
@@ -133,13 +141,8 @@ def task_functions(
         called = function if isinstance(function, str) else names.get(id(function))
         if called is None or called not in spawnable:
             wrong = f"spawn takes a function and its arguments: one of {', '.join(spawnable)}"
-            services.said("spawn", wrong)
-            return Task(0, "spawn", wrong)
-        given = {} if name is None else {"name": name}
-        value, fault = services.fetch("spawn", called, plain(args), plain(kwargs), **given)
-        if fault is not None:
-            return Task(0, called, services.said("spawn", fault))
-        return Task(value["id"], called)
+            return Task(0, "spawn", services.said("spawn", wrong))
+        return _spawned(services, called, args, kwargs, name)
 
     def rlm_await(task: Any, timeout: float | None = None) -> Any:
         """Wait for a Task and return its result; can be repeated, in later blocks too."""

@@ -141,13 +141,8 @@ class Worker:
         bound: dict[str, Any] = {}
         if init["task"] is not None:
             bound["task"] = init["task"]
-        packed: PackedCorpus | None = None
-        documents: Documents | None = None
-        if init["corpus"] is not None:
-            packed = PackedCorpus.open(init["corpus"])
-            # A text stays as it was given; what is added to it is found by search alone.
-            added = () if init["shape"] == "text" else init["added"]
-            documents = Documents(packed, init["numbers"], added)
+        packed, documents = _opened(init)
+        if documents is not None:
             bound["context"] = bound["ctx"] = open_context(documents, init["shape"])
         services = Services(
             ask=channel.call,
@@ -218,6 +213,16 @@ class Worker:
             self._capture.note(f"answer: Error: its text could not be made: {type(error).__name__}")
             return None
         return answer
+
+
+def _opened(init: dict[str, Any]) -> tuple[PackedCorpus | None, Documents | None]:
+    """Return the corpus, where there is one, and the documents of it that `context` has."""
+    if init["corpus"] is None:
+        return None, None
+    packed = PackedCorpus.open(init["corpus"])
+    # A text stays as it was given; what is added to it is found by search alone.
+    added = () if init["shape"] == "text" else init["added"]
+    return packed, Documents(packed, init["numbers"], added)
 
 
 def _undo_process_settings() -> None:
