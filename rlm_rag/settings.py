@@ -26,8 +26,8 @@ Scope = Literal["flag", "environment", "user", "project"]
 
 DEFAULT_ORIGIN = "default"
 SANDBOXES = (
-    *("auto", "bwrap", "namespaces", "landlock", "docker"),
-    *("e2b", "modal", "daytona", "prime", "none"),
+    *("auto", "bwrap", "namespaces", "landlock", "sandbox-exec", "job"),
+    *("docker", "e2b", "modal", "daytona", "prime", "none"),
 )
 STRATEGIES = ("auto", "rlm")
 # A settings file is a page of text; one that is larger is not a settings file.

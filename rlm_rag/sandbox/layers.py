@@ -51,7 +51,8 @@ _BY_SYSTEM: dict[str, tuple[Layer, ...]] = {
     "win32": (JobObject(),),
 }
 _CONFINING = _BY_SYSTEM.get(sys.platform, ())
-LAYER_NAMES = ("auto", *(layer.name for layer in _CONFINING), "docker", *PROVIDERS, "none")
+_BY_NAME = {layer.name: layer for system in _BY_SYSTEM.values() for layer in system}
+LAYER_NAMES = ("auto", *_BY_NAME, "docker", *PROVIDERS, "none")
 # What a container lets its programs do, within it.
 _OPEN_IN_DOCKER = frozenset(
     {"write to a device", "start a process", "ask the kernel about its networks"}
@@ -86,9 +87,7 @@ def choose_layer(name: str = "auto", *, image: str = DEFAULT_IMAGE) -> Isolation
         return Unconfined()
     if name in PROVIDERS:
         return open_cloud(name)
-    asked = [layer for layer in _CONFINING if name in ("auto", layer.name)]
-    if name == "docker":
-        asked = [Docker(image)]
+    asked = _CONFINING if name == "auto" else (_BY_NAME.get(name) or Docker(image),)
     for layer in asked:
         if not verdict(layer):
             return layer
@@ -97,6 +96,11 @@ def choose_layer(name: str = "auto", *, image: str = DEFAULT_IMAGE) -> Isolation
         raise SandboxUnavailableError(
             f"no container starts ({found})",
             hint=f"start the engine, or get the image: docker pull {image}",
+        )
+    if name != "auto":
+        raise SandboxUnavailableError(
+            f"the sandbox {name} does not work on this machine ({found})",
+            hint="`--sandbox auto` takes the strongest that does, and `rlm-rag doctor` names it",
         )
     raise SandboxUnavailableError(
         f"no sandbox works on this machine ({found})",

@@ -12,12 +12,13 @@ import dill
 import pytest
 
 import rlm_rag
-from rlm_rag.errors import UsageError
+from rlm_rag.errors import SandboxUnavailableError, UsageError
 from rlm_rag.sandbox import layers
 from rlm_rag.sandbox.confine import probe
 from rlm_rag.sandbox.confine.landlock import Landlock
 from rlm_rag.sandbox.confine.unconfined import Unconfined
 from rlm_rag.sandbox.confine.view import Layer, WorkerLimits, interpreter
+from rlm_rag.settings import SANDBOXES
 from tests.sandbox.support import ALL_LAYERS, CONFINING, IN_NAMESPACES, lines_of
 
 ROOT = str(Path(rlm_rag.__file__).parents[1])
@@ -103,6 +104,23 @@ def test_an_unknown_layer_is_a_usage_error_that_names_the_known_ones() -> None:
         layers.choose_layer("docker-in-docker")
     assert caught.value.hint is not None
     assert "namespaces" in caught.value.hint
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for what it lacks")
+@pytest.mark.parametrize(
+    ("name", "system"), [("sandbox-exec", "macOS alone"), ("job", "Windows alone")]
+)
+def test_a_layer_of_another_system_has_a_name_and_fails_closed(name: str, system: str) -> None:
+    with pytest.raises(SandboxUnavailableError) as caught:
+        layers.choose_layer(name)
+    assert f"the sandbox {name} does not work on this machine" in caught.value.message
+    assert system in caught.value.message
+    assert caught.value.hint is not None
+    assert "--sandbox auto" in caught.value.hint
+
+
+def test_a_setting_may_name_each_layer() -> None:
+    assert set(SANDBOXES) == set(layers.LAYER_NAMES)
 
 
 NO_NAMESPACES = ("unshare", "-Ur", "sh", "-c")
@@ -191,8 +209,20 @@ def test_the_environment_is_empty_and_hashes_are_the_same_in_every_worker(
     code = "import os\nprint(sorted(os.environ))\nprint(hash('a'), hash(b'b'))"
     first, second = lines_of(layer, code), lines_of(layer, code)
     names = set(eval(first[0]))
-    assert names - {"PWD"} == {"HOME", "LANG", "PYTHONHASHSEED", "TMPDIR"}
+    assert names - {"PWD", "PYTHONTZPATH"} == {"HOME", "LANG", "PYTHONHASHSEED", "TMPDIR"}
     assert first[1] == second[1]
+
+
+@pytest.mark.parametrize("layer", CONFINING)
+def test_a_time_zone_of_the_host_is_not_there_rather_than_closed(layer: Layer) -> None:
+    code = """
+import zoneinfo
+try:
+    zoneinfo.ZoneInfo("Europe/Berlin")
+except zoneinfo.ZoneInfoNotFoundError:
+    print("none")
+"""
+    assert lines_of(layer, code) == ["none"]
 
 
 @pytest.mark.parametrize("layer", ALL_LAYERS)

@@ -21,7 +21,7 @@ from rlm_rag.sandbox.confine.view import (
     Program,
     View,
     WorkerLimits,
-    inside_environment,
+    environment_on_host,
     worker_view,
 )
 from rlm_rag.scratch import ScratchFolder
@@ -67,7 +67,7 @@ class Landlock:
         corpus = None if packed_path is None else os.path.realpath(packed_path)
         return Launch(
             tuple(argv),
-            inside_environment(NOWHERE),
+            environment_on_host(NOWHERE),
             corpus,
             folder,
             reports_pid=False,

@@ -13,7 +13,7 @@ from rlm_rag.sandbox.confine.view import (
     Launch,
     Program,
     WorkerLimits,
-    inside_environment,
+    environment_on_host,
     worker_view,
 )
 from rlm_rag.scratch import ScratchFolder
@@ -56,7 +56,7 @@ class Seatbelt:
         argv = [_SANDBOX_EXEC, "-p", text, *program(str(SOURCE_ROOT), view.python)]
         return Launch(
             tuple(argv),
-            inside_environment(scratch),
+            environment_on_host(scratch),
             None if packed_path is None else os.path.realpath(packed_path),
             folder,
             reports_pid=False,

@@ -131,6 +131,14 @@ def inside_environment(scratch: str = SCRATCH_INSIDE) -> dict[str, str]:
     return {**WORKER_ENVIRONMENT, "HOME": scratch, "TMPDIR": scratch}
 
 
+def environment_on_host(scratch: str) -> dict[str, str]:
+    """Return the environment of a worker that sees the host's folders, most of them closed.
+
+    The system's time zones would be found and not opened; those of a package `tzdata` can be.
+    """
+    return {**inside_environment(scratch), "PYTHONTZPATH": ""}
+
+
 def interpreter() -> str:
     """Return the real path of the interpreter beneath any virtual environment."""
     base = getattr(sys, "_base_executable", None) or sys.executable
