@@ -79,16 +79,18 @@ def test_a_package_that_is_not_there_is_said_with_the_command_that_installs_it(n
     assert caught.value.hint == f"pip install {name}"
 
 
-def test_arrays_come_back_after_a_crash() -> None:
-    made, _, shown = results(
-        ALL_LAYERS[-1].values[0],
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_arrays_come_back_after_a_crash(layer: Layer) -> None:
+    made, lost, shown = results(
+        layer,
         ("numpy",),
-        "import numpy as np\nx = np.ones(4)\ndef f(): return x + np.pi",
+        "import numpy as np\nx = np.ones(4)\ndef f(): return x + np.pi\n"
+        "big = np.arange(600_000).reshape(600, 1000)\nturned = np.asfortranarray(big)",
         "import os\nos._exit(1)",
-        "float(x.sum()), float(f()[0]) > 4",
+        "float(x.sum()), float(f()[0]) > 4, (big == turned).all(), turned.flags.f_contiguous",
     )
-    assert made.error is None
-    assert shown.value == "(4.0, True)"
+    assert (made.error, lost.lost) == (None, ())
+    assert shown.value == "(4.0, True, np.True_, True)"
 
 
 def test_too_little_memory_is_refused() -> None:

@@ -72,11 +72,11 @@ def test_what_a_block_made_is_there_after_a_crash(made: str, asked: str, shown: 
     assert shown_after_a_crash(made, asked) == shown
 
 
-def test_functions_see_the_live_globals_after_a_crash() -> None:
-    assert (
-        shown_after_a_crash("def f(): return n\nn = 1", "n = 5\nf(), f.__globals__ is globals()")
-        == "(5, True)"
-    )
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_functions_see_the_live_globals_after_a_crash(layer: Layer) -> None:
+    made = "def f(): return n\nn = 1"
+    last = after_a_crash(make(layer=layer), made, "n = 5\nf(), f.__globals__ is globals()")[-1]
+    assert last.value == "(5, True)"
 
 
 def test_a_change_in_place_and_a_deletion_are_kept() -> None:

@@ -174,6 +174,11 @@ class _Sink:
         self._left = room_bytes
 
     def write(self, data: Any) -> None:
+        if not isinstance(data, bytes):
+            from _pickle import PickleBuffer
+
+            # Large arrays come as what holds a buffer, in whatever shape and order.
+            data = PickleBuffer(data).raw()
         self._left -= len(data)
         if self._left < 0:
             raise TooLargeError
@@ -185,6 +190,7 @@ class _Sink:
 
 def _import_dill(folder: str) -> ModuleType:
     """Import dill from where model code does not look for packages."""
+    import tempfile
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
 
@@ -193,11 +199,16 @@ def _import_dill(folder: str) -> ModuleType:
         if spec is None or spec.loader is None:
             raise ImportError("this worker has no dill")
         sys.modules["dill"] = module = module_from_spec(spec)
+        # It asks for a folder of temporary files, and there may be none; it writes none.
+        folder_there = tempfile.tempdir
+        tempfile.tempdir = folder_there or "/"
         try:
             spec.loader.exec_module(module)
         except BaseException:
             del sys.modules["dill"]
             raise
+        finally:
+            tempfile.tempdir = folder_there
     return sys.modules["dill"]
 
 
