@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+import rlm_rag
 from rlm_rag.errors import ProtocolError
 from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.snapshots import KeptVariables
@@ -94,3 +97,28 @@ def unfinished() -> None:
 def test_more_or_other_than_is_allowed_is_refused(send: Callable[[], None]) -> None:
     with pytest.raises(ProtocolError):
         send()
+
+
+READERS = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "shelve", "copyreg", "joblib"}
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield str(node.module).partition(".")[0]
+        elif isinstance(node, ast.Attribute) and node.attr in ("loads", "load", "_load"):
+            yield f"{ast.unparse(node.value)}.{node.attr}"
+
+
+def test_nothing_that_runs_on_the_host_can_read_a_pickle() -> None:
+    package = Path(str(rlm_rag.__file__)).parent
+    for path in package.rglob("*.py"):
+        if "inside" not in path.parts:
+            names = set(imported(ast.parse(path.read_text("utf-8"))))
+            assert not names & READERS, path
+            assert "marshal.loads" not in names, path
+            assert "marshal.load" not in names, path
+    inside = ast.parse((package / "sandbox/inside/pickling.py").read_text("utf-8"))
+    assert "_pickle" in set(imported(inside))

@@ -127,7 +127,7 @@ shout()
 }
 
 # Every descriptor that the worker kept for itself.
-_FORGE = """
+FORGE = """
 import json, os, threading, time
 def frame(**fields):
     return json.dumps(fields).encode() + b'\\n'
@@ -184,6 +184,6 @@ BLOCKS = (
     *(HostileBlock(name, code, "hangs") for name, code in _HANGS.items()),
     *(HostileBlock(name, code, "dies") for name, code in _DEATHS.items()),
     *(HostileBlock(name, code, "floods") for name, code in _FLOODS.items()),
-    *(HostileBlock(name, f"{_FORGE}\n{code}", "talks") for name, code in _TALK.items()),
-    *(HostileBlock(name, f"{_FORGE}\n{code}", "asks") for name, code in _ASK.items()),
+    *(HostileBlock(name, f"{FORGE}\n{code}", "talks") for name, code in _TALK.items()),
+    *(HostileBlock(name, f"{FORGE}\n{code}", "asks") for name, code in _ASK.items()),
 )
