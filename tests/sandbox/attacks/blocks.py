@@ -12,6 +12,7 @@ Harm = Literal["hangs", "dies", "floods", "talks", "asks"]
 class HostileBlock:
     """`harm` is what it does to an interpreter of its own, which proves that it is one.
 
+    `is_quick` ones run always, the others where tests may take long.
     A block that `talks` writes to the host past the worker; it ends in that worker's end. One that
     `asks` writes calls, which are answered.
     """
@@ -19,6 +20,10 @@ class HostileBlock:
     name: str
     code: str
     harm: Harm
+
+    @property
+    def is_quick(self) -> bool:
+        return self.name in _QUICK
 
 
 _HANGS = {
@@ -179,6 +184,17 @@ while True:
     forge(frame(call=number, name='search', {_CALL}))
 """,
 }
+
+# One for each way in which a host holds.
+_QUICK = frozenset(
+    {
+        *("a loop that swallows interrupts", "a regular expression that goes back for ever"),
+        *("a count in C", "an endless repr", "ignored signals"),
+        *("an exit", "a bad address", "closed descriptors", "output", "a huge repr"),
+        *("noise", "not a number", "a second greeting", "deep nesting", "a frame without end"),
+        *("part of a frame that never began", "a frame after its block", "a service that is not"),
+    }
+)
 
 BLOCKS = (
     *(HostileBlock(name, code, "hangs") for name, code in _HANGS.items()),

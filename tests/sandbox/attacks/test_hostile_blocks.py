@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -21,7 +22,7 @@ from rlm_rag.sandbox.session import (
     Session,
     WorkerSetup,
 )
-from tests.sandbox.attacks.blocks import BLOCKS, HostileBlock
+from tests.sandbox.attacks.blocks import BLOCKS, Harm, HostileBlock
 from tests.sandbox.support import CONFINING
 
 BLOCK_SECONDS = 0.25
@@ -30,7 +31,25 @@ PATIENCE_SECONDS = 15.0
 OUTPUT_CHARS = 2000
 GROWTH_BYTES = 200 << 20
 LIMITS = WorkerLimits(memory_bytes=512 << 20, processes=64, open_files=256)
-EACH = pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.harm}: {block.name}")
+
+
+def each(*harms: Harm) -> pytest.MarkDecorator:
+    """Run a test with every block that does one of `harms`, those that are not quick when deep."""
+    return pytest.mark.parametrize(
+        "block",
+        [
+            pytest.param(
+                block,
+                id=f"{block.harm}: {block.name}",
+                marks=() if block.is_quick else pytest.mark.deep,
+            )
+            for block in BLOCKS
+            if block.harm in harms
+        ],
+    )
+
+
+EACH = each(*get_args(Harm))
 
 
 async def answer(call: ServiceCall) -> ServiceReply:
@@ -92,22 +111,19 @@ def test_a_host_holds_against_a_hostile_block_in_each_layer(
     holds(layer, block)
 
 
-@pytest.mark.parametrize(
-    "block",
-    [block for block in BLOCKS if block.harm in ("hangs", "dies", "floods")],
-    ids=lambda block: f"{block.harm}: {block.name}",
-)
+@each("hangs", "dies", "floods")
 def test_a_hostile_block_harms_an_interpreter_that_nobody_guards(block: HostileBlock) -> None:
-    code = f"{block.code}\nprint('unharmed')"
+    shown = block.code if "repr" not in block.name else show(block.code)
+    code = f"print('began', flush=True)\n{shown}\nprint('unharmed')"
     with subprocess.Popen(
-        [sys.executable, "-I", "-c", code if "repr" not in block.name else show(block.code)],
+        [sys.executable, "-I", "-c", code],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         preexec_fn=lambda: os.closerange(3, 256),
     ) as process:
         assert process.stdout is not None
-        deadline = time.monotonic() + (0.5 if block.harm == "hangs" else PATIENCE_SECONDS)
-        seen = b""
+        seen = process.stdout.readline()
+        deadline = time.monotonic() + (0.2 if block.harm == "hangs" else PATIENCE_SECONDS)
         os.set_blocking(process.stdout.fileno(), False)
         while time.monotonic() < deadline and process.poll() is None:
             seen += process.stdout.read(1 << 20) or b""
@@ -118,6 +134,8 @@ def test_a_hostile_block_harms_an_interpreter_that_nobody_guards(block: HostileB
         process.kill()
     if block.harm == "hangs":
         assert ended is None
+        assert seen.startswith(b"began")
+        assert b"unharmed" not in seen
     elif block.harm == "dies":
         assert b"unharmed" not in seen
         assert ended is not None
@@ -131,18 +149,14 @@ def show(code: str) -> str:
     return f"{body}\nprint({last})"
 
 
-@pytest.mark.parametrize(
-    "block", [block for block in BLOCKS if block.harm == "talks"], ids=lambda block: block.name
-)
+@each("talks")
 def test_what_a_block_forges_reaches_the_host_and_ends_its_worker_alone(
     block: HostileBlock,
 ) -> None:
     assert any(result.restarted for result in unconfined(block, answer))
 
 
-@pytest.mark.parametrize(
-    "block", [block for block in BLOCKS if block.harm == "asks"], ids=lambda block: block.name
-)
+@each("asks")
 def test_a_call_that_a_block_forges_reaches_the_host(block: HostileBlock) -> None:
     asked: list[str] = []
 
