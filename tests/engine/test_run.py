@@ -14,7 +14,16 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Answer, Limits, RlmRagError, SearchableCorpus
-from rlm_rag.trace.events import Answered, BlockOutput, CallSent, Event, ReplyReceived, Retrieved
+from rlm_rag.sandbox.layers import choose_layer
+from rlm_rag.trace.events import (
+    Answered,
+    BlockOutput,
+    CallSent,
+    Event,
+    ReplyReceived,
+    Retrieved,
+    RunStarted,
+)
 from rlm_rag.trace.reader import read_trace
 from tests.servers.loopback import Step, failed, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -332,7 +341,9 @@ def test_the_trace_tells_the_run_and_holds_no_key(
     assert "sk-secret" not in text
     events = read_trace(Path(found.trace)).events
     kinds = [event.type for event in events]
-    assert kinds[0] == "run"
+    started = events[0]
+    assert isinstance(started, RunStarted)
+    assert started.sandbox == choose_layer().name
     assert kinds[-1] == "answer"
     assert [e.name for e in events if isinstance(e, Retrieved)] == ["search"]
     assert [e.role for e in events if isinstance(e, CallSent)] == ["root", "sub", "root"]

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,26 @@ def test_an_oversized_or_empty_frame_is_a_protocol_error(flood: str) -> None:
 
     assert MAX_FRAME_BYTES < 2 << 20
     asyncio.run(scenario())
+
+
+class Pretender:
+    """Claims a seal that its workers do not have."""
+
+    name = "pretender"
+
+    def launch(
+        self, program: Program, *, packed_path: str | None, limits: WorkerLimits, info_fd: int
+    ) -> Launch:
+        launch = Unconfined().launch(
+            program, packed_path=packed_path, limits=limits, info_fd=info_fd
+        )
+        return replace(launch, kept=0)
+
+
+def test_a_worker_that_is_not_sealed_is_not_heard_whatever_its_layer_says() -> None:
+    missing = "not sealed: its calls are not filtered, it may gain privileges"
+    with pytest.raises(ProtocolError, match=missing):
+        lines_of(Pretender(), "print('sealed, truly')")
 
 
 def test_a_flood_nobody_reads_is_left_in_the_pipe() -> None:
