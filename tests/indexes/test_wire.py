@@ -43,8 +43,10 @@ requests = st.one_of(
 )
 lines = st.lists(st.tuples(st.integers(), st.text()), max_size=2).map(tuple)
 grep_hits = st.builds(GrepHit, st.text(), st.integers(), st.text(), lines, lines)
+# A score is a sum of finite weights; a NaN would not even equal itself.
+hits = st.builds(Hit, score=st.floats(allow_nan=False, allow_infinity=False))
 results = st.one_of(
-    st.builds(SearchResult, st.lists(st.builds(Hit), max_size=2).map(tuple), st.none() | st.text()),
+    st.builds(SearchResult, st.lists(hits, max_size=2).map(tuple), st.none() | st.text()),
     st.builds(
         GrepResult,
         st.lists(grep_hits, max_size=2).map(tuple),

@@ -25,6 +25,7 @@ EACH = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.titl
 
 # What this machine may lack, so that the attack fails unconfined too.
 OPTIONAL = {
+    "secrets: the machine's hardware",
     "secrets: a disk",
     "network: talk to the hypervisor",
     "network: let the kernel encrypt",
