@@ -22,7 +22,7 @@ from rlm_rag.sandbox.session import (
     Session,
     WorkerSetup,
 )
-from tests.sandbox.attacks.blocks import BLOCKS, Harm, HostileBlock
+from tests.sandbox.attacks.blocks import BLOCKS, THEFT, Harm, HostileBlock
 from tests.sandbox.support import CONFINING
 
 BLOCK_SECONDS = 0.25
@@ -109,6 +109,30 @@ def test_a_host_holds_against_a_hostile_block_in_each_layer(
     layer: Layer, block: HostileBlock
 ) -> None:
     holds(layer, block)
+
+
+def test_a_worker_that_steals_what_its_host_sends_costs_itself_alone() -> None:
+    setup = WorkerSetup(services=("search",))
+    session = Session(
+        layer=choose_layer(),
+        packed_path=None,
+        serve=answer,
+        setup=setup,
+        limits=LIMITS,
+        interrupt_grace_seconds=GRACE_SECONDS,
+    )
+
+    async def scenario() -> list[BlockResult]:
+        async with session:
+            codes = [THEFT, *["6 * 7"] * 20]
+            return [
+                await session.run(code, block=number, timeout_seconds=1, output_chars=OUTPUT_CHARS)
+                for number, code in enumerate(codes, 1)
+            ]
+
+    results = asyncio.run(scenario())
+    assert sum(result.restarted for result in results) == 1
+    assert results[-1].value == "42"
 
 
 @each("hangs", "dies", "floods")
