@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 
 from rlm_rag.errors import UsageError
 
+# A matcher tries every way to share a path among the stars: with 60 it takes a second a path.
+MAX_STARS = 20
 _PART = re.compile(r"#[a-z]+=")
 
 
@@ -58,6 +60,13 @@ def _rule(pattern: str) -> tuple[Callable[[str], object], bool]:
     body = body.removeprefix("./")
     if body.startswith(("#", "!")):
         body = "\\" + body
+    # Longer runs of stars mean what two mean, and cost the matcher dearly.
+    body = re.sub(r"\*{3,}", "**", body)
+    if body.count("*") > MAX_STARS:
+        raise UsageError(
+            f"A glob may hold at most {MAX_STARS} stars, not {body.count('*')}.",
+            hint="Give several globs, or filter the paths in code.",
+        )
     regex = gitignore_regex(body)
     if regex is None:
         raise UsageError(

@@ -76,6 +76,21 @@ class Clock:
         return wall, max(0.0, wall - self._worked)
 
 
+class Wait:
+    """The time in which a clock stands still for one call; without a clock, nothing."""
+
+    def __init__(self, clock: Clock | None) -> None:
+        self._clock = clock
+        if clock is not None:
+            clock.wait_began()
+
+    def end(self) -> None:
+        """Let the clock go on; idempotent."""
+        clock, self._clock = self._clock, None
+        if clock is not None:
+            clock.wait_ended()
+
+
 class Calls:
     """The calls of one worker that are being served; those of `waiting` stop the block's clock."""
 
@@ -110,31 +125,35 @@ class Calls:
         call = ServiceCall(
             number, message["block"], message["name"], tuple(message["args"]), message["kwargs"]
         )
-        if call.name not in self._waiting:
-            clock = None
-        if clock is not None:
-            clock.wait_began()
-        task = asyncio.get_running_loop().create_task(self._answer(call))
+        wait = Wait(clock if call.name in self._waiting else None)
+        task = asyncio.get_running_loop().create_task(self._answer(call, wait))
         self._tasks[number] = task
-        task.add_done_callback(lambda _: self._forget(number, clock))
+        task.add_done_callback(lambda _: self._forget(number, wait))
 
-    def _forget(self, number: int, clock: Clock | None) -> None:
+    def _forget(self, number: int, wait: Wait) -> None:
         del self._tasks[number]
-        if clock is not None:
-            clock.wait_ended()
+        # Cancelled before it began, a call has not ended its wait itself.
+        wait.end()
 
-    async def _answer(self, call: ServiceCall) -> None:
-        try:
-            frame = _reply_frame(call.call, await self._serve(call))
-        except ServiceError as error:
-            frame = _error_frame(call.call, error.kind, error.message)
-        except Exception as error:  # noqa: BLE001 - a fault of the host's: `run` raises it
-            self._fail(error)
+    async def _answer(self, call: ServiceCall, wait: Wait) -> None:
+        frame = await self._reply(call)
+        # A worker that does not read its replies spends its own time.
+        wait.end()
+        if frame is None:
             return
         try:
             await self._transport.send(frame)
         except WorkerLostError:
             return  # The reader notices the end, and says how it came.
+
+    async def _reply(self, call: ServiceCall) -> bytes | None:
+        try:
+            return _reply_frame(call.call, await self._serve(call))
+        except ServiceError as error:
+            return _error_frame(call.call, error.kind, error.message)
+        except Exception as error:  # noqa: BLE001 - a fault of the host's: `run` raises it
+            self._fail(error)
+            return None
 
     def cancel_all(self) -> None:
         """Cancel every call; none of them is answered."""

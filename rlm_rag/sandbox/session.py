@@ -43,6 +43,8 @@ __all__ = [
     "WorkerSetup",
 ]
 
+# Room for the worker's own line on what it left out.
+CUT_NOTE_CHARS = 200
 # More than a worker allows itself.
 RESTORE_SECONDS = 10.0
 
@@ -224,7 +226,7 @@ class Session:
             restored_block = self._kept.block
             result = BlockResult(block, error=outcome, variables=self._variables)
         else:
-            result = _result(outcome, clock)
+            result = _clipped(_result(outcome, clock), output_chars)
             self._variables = result.variables
         return replace(
             result,
@@ -334,6 +336,23 @@ async def _next_message(transport: Transport) -> dict[str, Any]:
             frames.check_worker_message(message)
             return message
     raise WorkerLostError("it ended before its first word")
+
+
+def _clipped(result: BlockResult, output_chars: int) -> BlockResult:
+    """Hold the worker to the bound it was given, its own note of what it cut apart."""
+    most = output_chars + CUT_NOTE_CHARS
+    error = result.error
+    if error is not None:
+        error = replace(error, message=error.message[:most], traceback=error.traceback[:most])
+    return replace(
+        result,
+        stdout=result.stdout[:most],
+        stderr=result.stderr[:most],
+        value=None if result.value is None else result.value[:most],
+        error=error,
+        stdout_cut=result.stdout_cut + max(0, len(result.stdout) - most),
+        stderr_cut=result.stderr_cut + max(0, len(result.stderr) - most),
+    )
 
 
 def _result(done: Mapping[str, Any], clock: Clock | None) -> BlockResult:

@@ -6,10 +6,11 @@ import re
 
 # Controls other than newline and tab, DEL and C1; lone surrogates; line and paragraph
 # separators; direction overrides, isolates and marks; invisible fillers, tags and selectors.
-# Zero-width joiners stay: Persian and emoji need them.
+# Zero-width joiners stay, and the selectors of text and emoji: Persian and emoji need them.
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200b\u200e\u200f\u2028-\u202e"
-    "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\ud800-\udfff\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb"
+    "\U000e0000-\U000e01ef]"
 )
 
 _UNSAFE_IN_LINE = re.compile(f"[\t\n]|{_UNSAFE.pattern}")

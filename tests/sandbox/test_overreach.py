@@ -1,0 +1,79 @@
+"""What a worker that forges its frames cannot get out of the host."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from rlm_rag.packed import PackedWriter
+from rlm_rag.sandbox.layers import choose_layer
+from rlm_rag.sandbox.session import (
+    BlockResult,
+    ServiceCall,
+    ServiceError,
+    ServiceReply,
+    Session,
+    WorkerSetup,
+)
+
+# Model code finds the private descriptors soon enough.
+FORGED_DONE = """
+import json, os
+message = {"t": "done", "block": 1, "stdout": "A" * 3_000_000, "stderr": "B" * 3_000_000,
+           "stdout_cut": 0, "stderr_cut": 0, "value": "C" * 3_000_000, "error": None,
+           "answer": None, "overwritten": [], "variables": [], "seconds": 0.0}
+text = json.dumps(message)
+size = 500_000
+parts = [text[i:i + size] for i in range(0, len(text), size)]
+for number, part in enumerate(parts):
+    frame = {"t": "part", "id": 10**6, "last": number == len(parts) - 1, "data": part}
+    data = memoryview(json.dumps(frame).encode() + b"\\n")
+    while data:
+        data = data[os.write(FD, data):]
+os._exit(0)
+"""
+UNREAD_REPLIES = """
+import ctypes, json, os
+for number in range(200):
+    call = {"t": "call", "call": 10**6 + number, "block": 1, "name": "wait", "args": [],
+            "kwargs": {}}
+    os.write(FD, json.dumps(call).encode() + b"\\n")
+library = ctypes.PyDLL(None)
+library.pthread_sigmask(0, b"\\xff" * 128, None)
+library.sleep(3600)
+"""
+
+
+async def refuse(call: ServiceCall) -> ServiceReply:
+    raise ServiceError("argument", "x" * 5000)
+
+
+def run(tmp_path: Path, code: str) -> BlockResult:
+    with PackedWriter(tmp_path / "corpus") as writer:
+        writer.add("a", "text")
+    code = "FD = 201\n" + code
+
+    async def main() -> BlockResult:
+        setup = WorkerSetup(services=("wait",), waiting=frozenset({"wait"}))
+        session = Session(
+            layer=choose_layer(), packed_path=tmp_path / "corpus", serve=refuse, setup=setup
+        )
+        async with session:
+            return await asyncio.wait_for(
+                session.run(code, block=1, timeout_seconds=2, output_chars=1000), 60
+            )
+
+    return asyncio.run(main())
+
+
+def test_output_that_a_worker_forged_is_held_to_the_bound(tmp_path: Path) -> None:
+    result = run(tmp_path, FORGED_DONE)
+    assert len(result.stdout) <= 1200
+    assert len(result.stderr) <= 1200
+    assert len(result.value or "") <= 1200
+
+
+def test_a_worker_that_reads_no_reply_does_not_stop_its_own_clock(tmp_path: Path) -> None:
+    result = run(tmp_path, UNREAD_REPLIES)
+    assert result.error is not None
+    assert result.error.type == "Timeout"
