@@ -18,6 +18,7 @@ from rlm_rag.models.prices import ModelFacts
 from rlm_rag.models.retry import Patience, complete_with_retries
 from rlm_rag.models.sharing import SharedReplies
 from rlm_rag.models.tokens import count_message_tokens
+from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 
@@ -137,12 +138,14 @@ class ModelCalls:
             extra=model.extra,
         )
         if model.shared is None:
-            return await self._send(model, asking, request)
+            with uncounted():
+                return await self._send(model, asking, request)
         started = time.monotonic()
         key = model.shared.key(model.name, model.api_base, request)
-        completion, sent = await model.shared.complete(
-            key, lambda: self._send(model, asking, request)
-        )
+        with uncounted():
+            completion, sent = await model.shared.complete(
+                key, lambda: self._send(model, asking, request)
+            )
         if not sent:
             self._budget.count_cached(
                 saved_usd=completion.usage.saved_usd, model=model.name, role=asking.role

@@ -21,6 +21,7 @@ from rlm_rag.engine.stated import stated_answer
 from rlm_rag.engine.tasks import Tasks
 from rlm_rag.errors import ModelError, SandboxError
 from rlm_rag.models.base import Completion
+from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.session import BlockResult, Session
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
@@ -210,12 +211,14 @@ class Loop:
         run, block = self._run_id, self._block
         self._recorder.record(events.BlockStarted(run=run, turn=turn, block=block, code=code))
         self._in_block = True
-        result = await self._session.run(
-            code,
-            block=block,
-            timeout_seconds=self._limits.cell_seconds,
-            output_chars=self._limits.output_chars,
-        )
+        # A child's block has a clock of its own, and is no time of its parent's block.
+        with uncounted():
+            result = await self._session.run(
+                code,
+                block=block,
+                timeout_seconds=self._limits.cell_seconds,
+                output_chars=self._limits.output_chars,
+            )
         self._in_block = False
         self._variables = result.variables
         self._take_candidate(result)

@@ -12,6 +12,7 @@ from rlm_rag.engine.arguments import bind
 from rlm_rag.engine.caller import Caller, Told
 from rlm_rag.engine.meter import Meter, metered
 from rlm_rag.engine.services import Handler
+from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.session import ServiceError
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
@@ -138,7 +139,8 @@ class Tasks:
             raise ServiceError("argument", "timeout must be 0 or more seconds")
         assert found.future is not None
         bounds = [seconds for seconds in (timeout, caller.seconds) if seconds is not None]
-        await asyncio.wait([found.future], timeout=min(bounds, default=None))
+        with uncounted():
+            await asyncio.wait([found.future], timeout=min(bounds, default=None))
         if found.status in ("running", "cancelled"):
             return _state(found)
         found.fetched = True

@@ -49,8 +49,8 @@ class WorkerSetup:
     `tools` are the names the host serves; `info` is what `capabilities()` shows. `numbers` are
     those of the corpus's documents that `context` has, None for all; `added` are more of them,
     by path, as they are when a worker starts; `task` is bound where it is given. `waiting`, which
-    the host keeps to itself, are the services that wait for somebody else: their time is not the
-    block's, nor is that of `tools`.
+    the host keeps to itself, are the services that may wait for somebody else, as `tools` may:
+    the time for which they say so (`calls.uncounted`) is not the block's.
     """
 
     shape: str = "documents"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 from rlm_rag.errors import ProtocolError, WorkerLostError
@@ -76,23 +78,31 @@ class Clock:
         return wall, max(0.0, wall - self._worked)
 
 
-class Wait:
-    """The time in which a clock stands still for one call; without a clock, nothing."""
+# The clock of the block that the service at work was called from, where the service may stop it.
+_clock: ContextVar[Clock | None] = ContextVar("clock", default=None)
 
-    def __init__(self, clock: Clock | None) -> None:
-        self._clock = clock
-        if clock is not None:
-            clock.wait_began()
 
-    def end(self) -> None:
-        """Let the clock go on; idempotent."""
-        clock, self._clock = self._clock, None
-        if clock is not None:
-            clock.wait_ended()
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """Stop the clock of the calling block for as long as a service waits for somebody else.
+
+    Only the wait itself is given to the block: what the host does before and after, and sending
+    the reply to a worker that may not read it, is the block's own time. Without a block, or in a
+    service that is not among the setup's `waiting`, nothing.
+    """
+    clock = _clock.get()
+    if clock is None:
+        yield
+        return
+    clock.wait_began()
+    try:
+        yield
+    finally:
+        clock.wait_ended()
 
 
 class Calls:
-    """The calls of one worker that are being served; those of `waiting` stop the block's clock."""
+    """The calls of one worker that are being served; those of `waiting` may stop its clock."""
 
     def __init__(
         self,
@@ -125,20 +135,14 @@ class Calls:
         call = ServiceCall(
             number, message["block"], message["name"], tuple(message["args"]), message["kwargs"]
         )
-        wait = Wait(clock if call.name in self._waiting else None)
-        task = asyncio.get_running_loop().create_task(self._answer(call, wait))
+        context = copy_context()
+        context.run(_clock.set, clock if call.name in self._waiting else None)
+        task = asyncio.get_running_loop().create_task(self._answer(call), context=context)
         self._tasks[number] = task
-        task.add_done_callback(lambda _: self._forget(number, wait))
+        task.add_done_callback(lambda _: self._tasks.pop(number))
 
-    def _forget(self, number: int, wait: Wait) -> None:
-        del self._tasks[number]
-        # Cancelled before it began, a call has not ended its wait itself.
-        wait.end()
-
-    async def _answer(self, call: ServiceCall, wait: Wait) -> None:
+    async def _answer(self, call: ServiceCall) -> None:
         frame = await self._reply(call)
-        # A worker that does not read its replies spends its own time.
-        wait.end()
         if frame is None:
             return
         try:

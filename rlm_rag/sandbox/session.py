@@ -170,8 +170,8 @@ class Session:
     ) -> BlockResult:
         """Run one block and return what it did, whatever became of it.
 
-        Time in which the block waits for a tool or for one of the setup's `waiting` services is
-        not counted towards `timeout_seconds`.
+        Time in which a tool or one of the setup's `waiting` services is `uncounted`, since it
+        waits for somebody else itself, is not counted towards `timeout_seconds`.
         Cancelling interrupts the block, or kills the worker where that does not help.
 
         Raises:

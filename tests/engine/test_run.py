@@ -493,3 +493,26 @@ def test_blocks_behind_the_answer_are_named(
     )
     assert found.text == "x"
     assert any("lines 5 of the reply" in warning for warning in found.warnings)
+
+
+def test_delegation_that_asks_no_model_is_the_blocks_own_time(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    code = (
+        "from threading import Thread\n"
+        "def ask():\n"
+        "    while True:\n"
+        "        map_files([f'nope{n}*' for n in range(100)], 'p')\n"
+        "for _ in range(4):\n"
+        "    Thread(target=ask, daemon=True).start()\n"
+        "ask()"
+    )
+    found = ask(
+        openai_server,
+        corpus,
+        block(code),
+        block("FINAL('went on')"),
+        limits=Limits(cell_seconds=1, seconds=60),
+    )
+    assert found.text == "went on"
+    assert "Timeout" in openai_server.prompts[1]

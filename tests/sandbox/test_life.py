@@ -9,6 +9,7 @@ import pytest
 
 from rlm_rag.errors import WorkerLostError
 from rlm_rag.sandbox.boot import worker_hash
+from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.confine.unconfined import Unconfined
 from rlm_rag.sandbox.confine.view import Layer, WorkerLimits
 from rlm_rag.sandbox.session import ServiceCall, ServiceReply, Session, WorkerSetup
@@ -117,7 +118,8 @@ def test_a_block_that_no_interrupt_stops_is_killed_when_the_grace_is_over() -> N
 
 def test_the_wait_for_a_silent_host_ends() -> None:
     async def silent(call: ServiceCall) -> ServiceReply:
-        await asyncio.sleep(60)
+        with uncounted():
+            await asyncio.sleep(60)
         return await echo(call)
 
     names = ("llm_query", "search")

@@ -15,6 +15,7 @@ import pytest
 from rlm_rag.errors import SandboxError, SandboxUnavailableError, WorkerLostError
 from rlm_rag.packed import PackedWriter
 from rlm_rag.sandbox.boot import boot_command
+from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.confine.unconfined import Unconfined
 from rlm_rag.sandbox.confine.view import Layer, Program
 from rlm_rag.sandbox.session import (
@@ -119,7 +120,8 @@ def test_the_answer_and_overwritten_names_come_back_as_values() -> None:
 
 def test_calls_are_served_at_the_same_time_and_their_wait_is_not_the_blocks() -> None:
     async def slow(call: ServiceCall) -> ServiceReply:
-        await asyncio.sleep(0.3)
+        with uncounted():
+            await asyncio.sleep(0.3)
         return await echo(call)
 
     code = """
@@ -140,7 +142,8 @@ with ThreadPoolExecutor(16) as pool:
 
 def test_the_time_of_a_service_that_is_not_waited_for_is_the_blocks() -> None:
     async def slow(call: ServiceCall) -> ServiceReply:
-        await asyncio.sleep(0.1)
+        with uncounted():
+            await asyncio.sleep(0.1)
         return await echo(call)
 
     async def scenario() -> None:
