@@ -26,6 +26,7 @@ _LAST_KNOWN = 462
 _AF_UNIX, _SOCK_STREAM = 1, 1
 _ANY_BIT = 0xFFFFFFFF
 _MAP_SHARED_ANONYMOUS = 0x21
+_MAP_GROWS_DOWN = 0x100
 _SET_ID_BITS = 0o6000
 # CLONE_VM, CLONE_SIGHAND and CLONE_THREAD must be there; what else a thread library sets may be.
 _THREAD = 0x00010900
@@ -53,7 +54,11 @@ _CHECKS = {
     # A pair of datagram sockets could still send to the address of any other.
     "socketpair": (_Check(0, (_AF_UNIX,)), _Check(1, (_SOCK_STREAM,), mask=0xF)),
     "clone": (_Check(0, (_THREAD,), mask=_ANY_BIT & ~_THREAD_EXTRAS),),
-    "mmap": (_Check(3, (_MAP_SHARED_ANONYMOUS,), mask=_MAP_SHARED_ANONYMOUS, unless=True),),
+    "mmap": (
+        _Check(3, (_MAP_SHARED_ANONYMOUS,), mask=_MAP_SHARED_ANONYMOUS, unless=True),
+        # The kernel takes it for a stack, which the limit on data does not count.
+        _Check(3, (0,), mask=_MAP_GROWS_DOWN),
+    ),
     "ioctl": (_Check(1, _LISTED_IOCTLS),),
     "fcntl": (_Check(1, _LISTED_FCNTLS),),
     "prctl": (_Check(0, _LISTED_PRCTLS),),

@@ -123,6 +123,42 @@ won = m[0] == 0
 """,
     ),
     _attack(
+        "memory that passes for a stack",
+        """
+libc.mmap.restype = ctypes.c_void_p
+size = F['memory'] + (64 << 20)
+place = libc.mmap(None, ctypes.c_size_t(size), 3, 0x122, -1, ctypes.c_long(0))
+won = place != ctypes.c_void_p(-1).value
+""",
+    ),
+    _attack(
+        "memory that grows where it is moved",
+        """
+libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
+page = ctypes.c_void_p(libc.mmap(None, ctypes.c_size_t(4096), 3, 0x22, -1, ctypes.c_long(0)))
+won = libc.mremap(page, ctypes.c_size_t(4096), ctypes.c_size_t(8192), 1) != 2**64 - 1
+""",
+    ),
+    _attack(
+        "memory of the kernel's in a socket",
+        """
+import socket
+a, b = socket.socketpair()
+a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+won = True
+""",
+    ),
+    _attack(
+        "memory of the kernel's in descriptors on their way",
+        """
+import array, socket
+a, b = socket.socketpair()
+ends = array.array('i', [a.fileno(), b.fileno()])
+a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, ends)])
+won = True
+""",
+    ),
+    _attack(
         "memory that outlives its process",
         """
 i = call('shmget', 0, 1 << 20, 0o1600)
