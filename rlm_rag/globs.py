@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from rlm_rag.errors import UsageError
 
 # A matcher tries every way to share a path among the stars: with 60 it takes a second a path.
-MAX_STARS = 20
+MAX_STARS = 40
 _PART = re.compile(r"#[a-z]+=")
 
 

@@ -81,3 +81,10 @@ def test_any_text_is_a_glob_or_a_usage_error(glob: str, path: str) -> None:
 def test_only_a_part_is_cut_from_a_path() -> None:
     assert without_part("a/b.xlsx#sheet=Q1") == "a/b.xlsx"
     assert without_part("C#/a.cs") == "C#/a.cs"
+
+
+def test_a_glob_of_many_stars_is_refused_and_a_run_of_stars_is_one() -> None:
+    with pytest.raises(UsageError, match="at most 40 stars"):
+        compile_glob("*a" * 41)
+    assert compile_glob("*" * 999 + ".py")("src/a.py")
+    assert not compile_glob("*" * 999 + "x")("src/a.py")
