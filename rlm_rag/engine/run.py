@@ -27,11 +27,10 @@ from rlm_rag.indexes.requests import Retriever
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.layers import abandon_self_test, choose_layer
 from rlm_rag.sandbox.opening import Isolation
+from rlm_rag.settings import STRATEGIES
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.store import TraceStore, new_run_id
-
-STRATEGIES = ("auto", "rlm")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
