@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+from rlm_rag.child import command, end_with_parent, environment
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.build import build_segment
-from rlm_rag.indexes.child import command, end_with_parent, environment
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.packed import PackedCorpus
 

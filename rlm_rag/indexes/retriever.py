@@ -7,8 +7,8 @@ import contextlib
 import itertools
 from pathlib import Path
 
+from rlm_rag.child import command, environment
 from rlm_rag.errors import RetrievalError
-from rlm_rag.indexes.child import command, environment
 from rlm_rag.indexes.requests import (
     AnyRequest,
     BordersRequest,

@@ -13,9 +13,9 @@ import threading
 from pathlib import Path
 from typing import BinaryIO
 
+from rlm_rag.child import end_with_parent
 from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.answering import Answerer
-from rlm_rag.indexes.child import end_with_parent
 from rlm_rag.indexes.wire import decode_request, encode_failure, encode_result
 
 
