@@ -89,3 +89,70 @@ def test_line_ends_and_odd_characters_stay() -> None:
     text = "a\r\nb\rc\n\x0c\u2028\x85\x1b[31m\n"
     decoded = decode_text(text.encode())
     assert decoded is not None and decoded.content == text
+
+
+PHRASES = {
+    "cp932": "データベース接続を初期化する。",
+    "euc_jp": "設定ファイルを読み込み、エラーを記録します。",
+    "iso2022_jp": "データベース接続を初期化する。",
+    "euc_kr": "데이터베이스 연결을 초기화한다.",
+    "gbk": "如果文件不存在则抛出异常，并返回结果。",
+    "big5": "初始化資料庫連線並傳回結果。",
+    "koi8-r": "Инициализация соединения с базой данных",
+    "cp1251": "Привет, мир. Это проверка кодировки.",
+    "cp1252": "it’s the user’s file – don’t touch",
+    "cp437": "┌──┐\n│ hi │\n└──┘",
+}
+
+
+@pytest.mark.parametrize("encoding", PHRASES)
+def test_text_of_another_encoding_comes_out_as_written(encoding: str) -> None:
+    text = f"class A {{}}\n{PHRASES[encoding]}\n" + "plain ascii\n" * 3
+    decoded = decode_text(text.encode(encoding))
+    assert decoded is not None and decoded.content == text
+    assert decoded.encoding != "utf-8"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["class A {}\r\n", PHRASES["gbk"] + "\n", "Привет, мир\n"])
+def test_utf_16_without_a_mark_is_told_by_what_it_decodes_to(encoding: str, text: str) -> None:
+    decoded = decode_text((text * 9).encode(encoding))
+    assert decoded is not None
+    assert (decoded.content, decoded.encoding, decoded.warning) == (text * 9, encoding, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("#!/usr/bin/ruby\n# encoding: euc-jp\nputs 'データ'\n", "euc_jp"),
+        ("# -*- coding: latin-1 -*-\nname = 'François'\n", "iso8859-1"),
+        ('<?xml version="1.0" encoding="ISO-8859-2"?><a>Zażółć</a>', "iso8859-2"),
+        ('<html><head><meta charset="windows-1251"><p>Привет', "cp1251"),
+        ('<meta http-equiv=Content-Type content="text/html; charset=ISO-8859-1">“é”', "cp1252"),
+    ],
+)
+def test_what_a_file_declares_of_itself_holds(text: str, encoding: str) -> None:
+    decoded = decode_text(text.encode(encoding))
+    assert decoded is not None
+    assert (decoded.content, decoded.encoding, decoded.warning) == (text, encoding, None)
+
+
+def test_a_declaration_that_is_false_or_no_encoding_of_text_is_passed_over() -> None:
+    for name in ("base64", "unicode_escape", "no-such", "ascii", "euc-jp"):
+        decoded = decode_text(f"# coding: {name}\n# François\n".encode("latin-1"))
+        assert decoded is not None and decoded.content.endswith("# François\n")
+        assert "guess" in str(decoded.warning)
+
+
+def test_what_a_server_says_comes_before_a_guess() -> None:
+    data = "Zażółć".encode("iso8859-2")
+    decoded = decode_text(data, charset="ISO-8859-2")
+    assert decoded is not None and (decoded.content, decoded.warning) == ("Zażółć", None)
+
+
+def test_surrogates_in_utf_8_are_joined_or_lost_alone() -> None:
+    joined = decode_text(b"x\xed\xa0\xbd\xed\xb8\x80y")
+    assert joined is not None and (joined.content, joined.warning) == ("x\U0001f600y", None)
+    alone = decode_text(b"x\xed\xa0\x80y")
+    assert alone is not None and alone.content == "x\ufffdy"
+    assert alone.warning == "1 bad utf-8 sequence replaced by U+FFFD"
