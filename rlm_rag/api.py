@@ -37,7 +37,7 @@ from rlm_rag.indexes.requests import (
     TextResult,
 )
 from rlm_rag.indexes.retriever import ProcessRetriever
-from rlm_rag.indexes.store import default_index_folder, folder_of
+from rlm_rag.kept import default_kept_folder, folder_of
 from rlm_rag.loaders.source import Source, load_corpus
 from rlm_rag.loaders.source import load_sources as _load_sources
 from rlm_rag.sandbox.confine.libraries import library_files
@@ -235,7 +235,7 @@ def _of_type(kind: type[T], result: Result) -> T:
 
 
 def _index_folder(origin: str | None) -> Path | None:
-    root = default_index_folder()
+    root = default_kept_folder()
     return None if origin is None or root is None else folder_of(root, origin)
 
 

@@ -10,7 +10,8 @@ from typing import NoReturn, Self, TypeVar, overload
 
 from rlm_rag.errors import PackedCorpusError
 from rlm_rag.lines import split_lines
-from rlm_rag.packed import PackedCorpus, PackedWriter
+from rlm_rag.packed import PackedCorpus
+from rlm_rag.packing import PackedWriter
 from rlm_rag.scratch import ScratchFolder
 
 Default = TypeVar("Default")

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import rlm_rag
-from rlm_rag.indexes.store import StoredIndex, default_index_folder, list_indexes
+from rlm_rag.kept import KeptSource, default_kept_folder, list_kept
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    root = default_index_folder()
+    root = default_kept_folder()
     assert root is not None
     yield root
 
@@ -33,8 +33,8 @@ def searched(source: object, query: str, **options: str) -> list[str]:
         return [hit.path for hit in corpus.search(query)]
 
 
-def one(root: Path) -> StoredIndex:
-    (index,) = list_indexes(root)
+def one(root: Path) -> KeptSource:
+    (index,) = list_kept(root)
     return index
 
 
@@ -53,13 +53,13 @@ def test_the_index_of_a_folder_is_kept_and_follows_its_files(cache: Path, source
 def test_other_options_are_another_index(cache: Path, source: Path) -> None:
     searched(source, "backoff")
     searched(source, "backoff", include="*.py")
-    assert len(list_indexes(cache)) == 2
+    assert len(list_kept(cache)) == 2
 
 
 @pytest.mark.parametrize("values", [{"a.py": "backoff\n"}, ["backoff\n"], "backoff\n"])
 def test_what_is_no_file_is_not_written_down(cache: Path, values: object) -> None:
     assert len(searched(values, "backoff")) == 1
-    assert list_indexes(cache) == []
+    assert list_kept(cache) == []
 
 
 def test_a_search_without_a_cache_folder_that_can_be_made_still_finds(

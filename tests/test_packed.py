@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from rlm_rag import packed
 from rlm_rag.errors import PackedCorpusError, SourceError
 from rlm_rag.lines import count_lines
-from rlm_rag.packed import PackedCorpus, PackedWriter
+from rlm_rag.packed import PackedCorpus
+from rlm_rag.packing import PackedWriter
 
 ANY_CHARACTER = st.characters(codec=None) | st.sampled_from("\r\n\r\n\x00\ufeff\ud800\u2028\x85")
 ANY_TEXT = st.text(ANY_CHARACTER, max_size=60)

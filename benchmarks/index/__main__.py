@@ -20,7 +20,7 @@ from rlm_rag.corpus import Corpus
 from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.terms import raw_words
 from rlm_rag.loaders.source import load_corpus
-from rlm_rag.packed import PackedWriter
+from rlm_rag.packing import PackedWriter
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PEERS = "python -m venv PEERS && PEERS/bin/pip install numpy rank-bm25 bm25s tantivy"

@@ -16,7 +16,7 @@ from rlm_rag.errors import UsageError
 from rlm_rag.indexes.requests import IndexRequest, IndexResult
 
 if TYPE_CHECKING:
-    from rlm_rag.indexes.store import StoredIndex
+    from rlm_rag.kept import KeptSource
 
 
 @click.command()
@@ -76,7 +76,7 @@ def _list(*, as_json: bool) -> int:
 
 
 def _clear(sources: tuple[str, ...], *, as_json: bool) -> int:
-    from rlm_rag.indexes.store import clear
+    from rlm_rag.kept import clear
 
     chosen = _stored()
     if sources:
@@ -94,12 +94,12 @@ def _clear(sources: tuple[str, ...], *, as_json: bool) -> int:
     return DONE
 
 
-def _stored() -> list[StoredIndex]:
-    from rlm_rag.indexes.store import default_index_folder, list_indexes
+def _stored() -> list[KeptSource]:
+    from rlm_rag.kept import default_kept_folder, list_kept
 
-    root = default_index_folder()
+    root = default_kept_folder()
     try:
-        return list_indexes(root) if root is not None else []
+        return list_kept(root) if root is not None else []
     except OSError as error:
         raise UsageError(
             f"the folder of indexes {root} cannot be read: {error.strerror or error}",
@@ -113,7 +113,7 @@ def _locations(origin: str) -> set[str]:
     return {*words, *(word.partition("=")[2] for word in words if "=" in word)}
 
 
-def _described(one: StoredIndex) -> dict[str, Any]:
+def _described(one: KeptSource) -> dict[str, Any]:
     return {
         "origin": one.origin,
         "folder": str(one.folder),

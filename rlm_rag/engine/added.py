@@ -11,7 +11,7 @@ from rlm_rag.engine.caller import Refused
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import Request, Result
 from rlm_rag.indexes.retriever import ProcessRetriever
-from rlm_rag.packed import PackedWriter
+from rlm_rag.packing import PackedWriter
 from rlm_rag.scratch import ScratchFolder
 
 PREFIX = "added:/"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import sys
 import unicodedata
-from functools import cache
-from pathlib import Path
 
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.segment import STAMP_BYTES
+from rlm_rag.kept import sources_digest
 
-_PACKAGE = Path(__file__).parents[1]
 _ANALYSIS = ("build", "definitions", "languages", "postings", "terms", "windows")
+_SOURCES = (*(f"indexes/{name}.py" for name in _ANALYSIS), "lines.py")
 
 
 def stamp_of(weights: Weights) -> bytes:
@@ -21,13 +20,5 @@ def stamp_of(weights: Weights) -> bytes:
     They are taken from the source of the modules that decide what is in a segment, so that no
     change to them can be forgotten, from the weights, and from what Python knows of Unicode.
     """
-    told = f"{_sources()} {weights!r} {sys.byteorder} {unicodedata.unidata_version}"
+    told = f"{sources_digest(_SOURCES)} {weights!r} {sys.byteorder} {unicodedata.unidata_version}"
     return hashlib.blake2b(told.encode(), digest_size=STAMP_BYTES).digest()
-
-
-@cache
-def _sources() -> str:
-    digest = hashlib.blake2b()
-    for source in (*(f"indexes/{name}.py" for name in _ANALYSIS), "lines.py"):
-        digest.update((_PACKAGE / source).read_bytes())
-    return digest.hexdigest()

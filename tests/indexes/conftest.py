@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from rlm_rag.indexes.answering import Answerer
-from rlm_rag.packed import PackedCorpus, PackedWriter
+from rlm_rag.packed import PackedCorpus
+from rlm_rag.packing import PackedWriter
 
 PackFile = Callable[[Mapping[str, str]], Path]
 Pack = Callable[[Mapping[str, str]], PackedCorpus]

@@ -19,14 +19,8 @@ from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import RepoMapRequest, Result, SearchRequest, SearchResult
 from rlm_rag.indexes.segment import Segment, SegmentError
 from rlm_rag.indexes.stamp import stamp_of
-from rlm_rag.indexes.store import (
-    SegmentStore,
-    clear,
-    default_index_folder,
-    evict,
-    folder_of,
-    list_indexes,
-)
+from rlm_rag.indexes.store import SegmentStore
+from rlm_rag.kept import clear, default_kept_folder, evict, folder_of, list_kept
 from rlm_rag.packed import PackedCorpus
 
 PackFile = Callable[[Mapping[str, str]], Path]
@@ -192,7 +186,7 @@ def test_a_full_disk_leaves_no_half_written_segment(
     real_open = os.open
 
     def full(path: str, flags: int, mode: int = 0o777) -> int:
-        if str(path).endswith(".partial") and flags & os.O_EXCL:
+        if ".segment." in str(path) and flags & os.O_EXCL:
             os.close(real_open(path, flags, mode))
             return real_open("/dev/full", os.O_WRONLY)
         return real_open(path, flags, mode)
@@ -233,7 +227,7 @@ def test_segments_that_another_process_removes_stay_readable(pack: Pack, tmp_pat
     corpus = pack({"a.py": "needle\n"})
     answerer = stored(corpus, tmp_path / "one")
     expected = answers_of(answerer)
-    clear(list_indexes(tmp_path))
+    clear(list_kept(tmp_path))
     assert answers_of(answerer) == expected
 
 
@@ -241,13 +235,13 @@ def test_the_indexes_used_longest_ago_go_first(pack: Pack, tmp_path: Path) -> No
     for number, name in enumerate(("old", "newer", "newest")):
         stored(pack({"a.py": f"needle {name}\n"}), tmp_path / name).answer(SearchRequest("x"))
         os.utime(tmp_path / name / "about.json", (number, number))
-    assert [index.folder.name for index in list_indexes(tmp_path)] == ["newest", "newer", "old"]
-    assert [index.origin for index in list_indexes(tmp_path)] == ["here"] * 3
-    size = list_indexes(tmp_path)[0].size_bytes
-    evict(tmp_path, 2 * size + size // 2, kept=tmp_path / "old")
-    assert {index.folder.name for index in list_indexes(tmp_path)} == {"newest", "old"}
-    clear(list_indexes(tmp_path))
-    assert list_indexes(tmp_path) == []
+    assert [index.folder.name for index in list_kept(tmp_path)] == ["newest", "newer", "old"]
+    assert [index.origin for index in list_kept(tmp_path)] == ["here"] * 3
+    size = list_kept(tmp_path)[0].size_bytes
+    evict(tmp_path, 2 * size + size // 2, spared=tmp_path / "old")
+    assert {index.folder.name for index in list_kept(tmp_path)} == {"newest", "old"}
+    clear(list_kept(tmp_path))
+    assert list_kept(tmp_path) == []
 
 
 def test_a_segment_left_half_written_is_removed_after_a_while(pack: Pack, tmp_path: Path) -> None:
@@ -269,7 +263,7 @@ def test_each_source_has_a_folder_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_cache_folder_is_the_one_that_is_chosen(tmp_path: Path) -> None:
-    chosen = default_index_folder({"XDG_CACHE_HOME": str(tmp_path)})
+    chosen = default_kept_folder({"XDG_CACHE_HOME": str(tmp_path)})
     assert chosen == tmp_path / "rlm-rag" / "indexes"
-    unset = default_index_folder({"XDG_CACHE_HOME": "relative"})
+    unset = default_kept_folder({"XDG_CACHE_HOME": "relative"})
     assert unset is None or unset.is_absolute()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rlm_rag.errors import MissingExtraError, SandboxUnavailableError, UsageError
-from rlm_rag.packed import PackedWriter
+from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox.cloud.providers import PROVIDERS
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.layers import choose_layer

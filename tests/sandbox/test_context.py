@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlm_rag.packed import PackedCorpus, PackedWriter
+from rlm_rag.packed import PackedCorpus
+from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox.inside.context import LazyContext, LazyEntry, open_context
 
 TEXTS = {"a.py": "x = 1\n", "b/c.md": "# T\r\n\ud800 \x00", "empty": "", "d": "жук" * 9}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rlm_rag.errors import SandboxUnavailableError, UsageError
-from rlm_rag.packed import PackedWriter
+from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox import layers
 from rlm_rag.sandbox.boot import boot_command
 from rlm_rag.sandbox.confine.view import WorkerLimits

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm_rag.packed import PackedWriter
+from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox.blocks import ServiceCall, ServiceReply
 from rlm_rag.sandbox.confine.view import Layer
 from rlm_rag.sandbox.session import Session, WorkerSetup

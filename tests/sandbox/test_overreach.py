@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from rlm_rag.packed import PackedWriter
+from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox.layers import choose_layer
 from rlm_rag.sandbox.session import (
     BlockResult,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rlm_rag.errors import SandboxError, SandboxUnavailableError, WorkerLostError
-from rlm_rag.packed import PackedWriter
+from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox.boot import boot_command
 from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.confine.unconfined import Unconfined

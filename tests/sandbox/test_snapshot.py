@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm_rag.packed import PackedWriter
+from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox.confine.view import Layer
 from rlm_rag.sandbox.session import BlockResult, Session
 from tests.sandbox.support import ALL_LAYERS
@@ -84,6 +84,14 @@ def test_a_change_in_place_and_a_deletion_are_kept() -> None:
         "x = [1]\ny = 2\nz = 3", "x.append(2)\ndel y", "x, 'y' in globals(), z"
     )
     assert value == "([1, 2], False, 3)"
+
+
+def test_small_boxes_that_were_changed_in_place_come_back_as_they_are_now() -> None:
+    made = "d, e, l, n = {'a': 1}, {'a': 1, 'b': 2}, ['p', 'q'], [[1]]\nanswers['k'] = 'old'"
+    changed = "d['a'] = 2\ne['a'] = e.pop('a')\nl.reverse()\nn[0].append(2)\nanswers['k'] = 'new'"
+    asked = "d, list(e), l, n, answers['k']"
+    value = shown_after_a_crash(made, "1", changed, "1", asked)
+    assert value == "({'a': 2}, ['b', 'a'], ['q', 'p'], [[1, 2]], 'new')"
 
 
 def test_what_cannot_be_kept_is_named_and_the_rest_comes_back() -> None:

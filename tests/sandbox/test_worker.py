@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rlm_rag.packed import PackedWriter
+from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.boot import worker_hash
 from rlm_rag.sandbox.inside.worker import WORKER_FAILED

@@ -1,0 +1,220 @@
+"""Writing a packed corpus: document by document, or copied from another where it is unchanged."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from hashlib import sha256
+from types import TracebackType
+
+from rlm_rag.errors import PackedCorpusError, SourceError
+from rlm_rag.lines import count_lines
+from rlm_rag.packed import (
+    MAGIC,
+    ORDER,
+    ROW,
+    SHAPES,
+    TRAILER,
+    PackedCorpus,
+    document_digest,
+    encode,
+)
+
+_WRITE_BUFFER_BYTES = 1 << 20
+_OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class PackedWriter:
+    """Streams documents into a packed corpus file, which appears at `path` only when closed.
+
+    Memory grows with the number of documents, not with their size. As a context manager it
+    closes on success and aborts on an exception; an aborted write leaves nothing behind.
+
+    Raises:
+        PackedCorpusError: the file could not be written (full disk, no permission).
+        ValueError: `shape` is not one of `SHAPES`.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_digest",
+        "_encodings",
+        "_fd",
+        "_offset",
+        "_partial",
+        "_path",
+        "_paths",
+        "_rows",
+        "_shape",
+    )
+
+    def __init__(self, path: str | os.PathLike[str], *, shape: str = "documents") -> None:
+        if shape not in SHAPES:
+            raise ValueError(f"shape must be one of {', '.join(SHAPES)}, not {shape!r}")
+        self._shape = shape
+        self._path = os.fspath(path)
+        self._partial = f"{self._path}.{os.getpid()}.partial"
+        self._digest = sha256()
+        self._encodings: dict[str | None, int] = {None: 0}
+        self._paths: dict[bytes, int] = {}
+        self._rows = bytearray()
+        self._offset = 0
+        self._buffer = bytearray()
+        self._fd: int | None = None
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+            self._fd = os.open(self._partial, flags, 0o600)
+        except OSError as error:
+            raise self._failure(error) from error
+        self._write(MAGIC)
+
+    def add(self, path: str, content: str, *, encoding: str | None = None) -> None:
+        """Append one document; `encoding` is what its bytes were decoded from, if it had any.
+
+        Raises:
+            SourceError: a document of that path was added before.
+            PackedCorpusError: the file could not be written.
+            ValueError: `encoding` is no codec's name, or the writer was closed.
+        """
+        if self._fd is None:
+            raise ValueError("this packed corpus is closed")
+        if encoding is not None and not encoding.replace("-", "_").isidentifier():
+            raise ValueError(f"not the name of an encoding: {encoding!r}")
+        name, body = encode(path), encode(content)
+        self._append(name, body, encoding, count_lines(body), document_digest(name, body))
+
+    def copy(self, corpus: PackedCorpus, number: int) -> None:
+        """Append a document of another packed corpus, as it is.
+
+        Raises:
+            SourceError: a document of that path was added before.
+            PackedCorpusError: the file could not be written, or the other is damaged.
+            ValueError: the writer was closed.
+        """
+        if self._fd is None:
+            raise ValueError("this packed corpus is closed")
+        self._append(
+            encode(corpus.path(number)),
+            corpus.content_bytes(number),
+            corpus.encoding(number),
+            corpus.line_count(number),
+            corpus.digest(number),
+        )
+
+    def close(self) -> None:
+        """Finish the file and move it to its path; idempotent.
+
+        Raises:
+            PackedCorpusError: the file could not be written.
+        """
+        if self._fd is None:
+            return
+        try:
+            self._write_tables()
+            self._flush()
+            descriptor, self._fd = self._fd, None
+            os.close(descriptor)
+            os.replace(self._partial, self._path)  # noqa: PTH105 - pathlib is slow to import
+        except OSError as error:
+            self._discard()
+            raise self._failure(error) from error
+        except BaseException:
+            self._discard()
+            raise
+
+    def abort(self) -> None:
+        """Drop what was written; idempotent, and nothing after `close`."""
+        if self._fd is not None:
+            self._discard()
+
+    def __enter__(self) -> PackedWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        if getattr(self, "_fd", None) is not None:
+            self._discard()
+
+    def _append(
+        self, name: bytes, body: bytes | memoryview, encoding: str | None, lines: int, digest: bytes
+    ) -> None:
+        if name in self._paths:
+            path = name.decode("utf-8", "surrogatepass")
+            raise SourceError(
+                f"Two documents have the path {path!r}.", hint="Give each document its own path."
+            )
+        self._digest.update(digest)
+        start = self._offset
+        self._write(body)
+        number = self._encodings.setdefault(encoding, len(self._encodings))
+        self._paths[name] = len(self._paths)
+        self._rows += ROW.pack(0, len(name), number, start, len(body), lines, digest)
+
+    def _write(self, data: bytes | bytearray | memoryview) -> None:
+        self._buffer += data
+        self._offset += len(data)
+        if len(self._buffer) >= _WRITE_BUFFER_BYTES:
+            try:
+                self._flush()
+            except OSError as error:
+                self._discard()
+                raise self._failure(error) from error
+
+    def _flush(self) -> None:
+        assert self._fd is not None
+        with memoryview(self._buffer) as pending:
+            done = 0
+            while done < len(pending):
+                done += os.write(self._fd, pending[done:])
+        self._buffer.clear()
+
+    def _write_tables(self) -> None:
+        content_bytes = self._offset - len(MAGIC)
+        paths_offset = self._offset
+        line_total = 0
+        for number, name in enumerate(self._paths):
+            row = list(ROW.unpack_from(self._rows, number * ROW.size))
+            row[0] = self._offset
+            line_total += row[5]
+            ROW.pack_into(self._rows, number * ROW.size, *row)
+            self._write(name)
+        rows_offset = self._offset
+        self._write(self._rows)
+        order_offset = self._offset
+        for name in sorted(self._paths):
+            self._write(ORDER.pack(self._paths[name]))
+        encodings_offset = self._offset
+        self._write("\n".join(name or "" for name in self._encodings).encode())
+        offsets = (paths_offset, rows_offset, order_offset, encodings_offset)
+        totals = (len(self._paths), content_bytes, line_total)
+        shape, digest = self._shape.encode("ascii"), self._digest.digest()
+        self._write(TRAILER.pack(*totals, *offsets, shape, digest, MAGIC))
+
+    def _discard(self) -> None:
+        descriptor, self._fd = self._fd, None
+        self._buffer.clear()
+        if descriptor is not None:
+            os.close(descriptor)
+        with suppress(FileNotFoundError):
+            os.unlink(self._partial)  # noqa: PTH108 - pathlib is slow to import
+
+    def _failure(self, error: OSError) -> PackedCorpusError:
+        folder = os.path.dirname(self._path) or os.curdir  # noqa: PTH120 - as above
+        hint = "Set TMPDIR to a folder that can be written."
+        if error.errno in _OUT_OF_SPACE:
+            hint = "Free space there, or set TMPDIR to a folder with more room."
+        reason = error.strerror or type(error).__name__
+        return PackedCorpusError(
+            f"Cannot write the packed corpus in {folder}: {reason}.", hint=hint
+        )
