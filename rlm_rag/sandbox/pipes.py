@@ -9,7 +9,8 @@ from collections import deque
 from rlm_rag.errors import ProtocolError, WorkerLostError
 from rlm_rag.sandbox import frames
 
-_READ_BYTES = 1 << 18
+# What a pipe holds; memory for more would be mapped anew at each read.
+_READ_BYTES = 1 << 16
 _STDERR_TAIL_BYTES = 4096
 _TAIL_READS = 16
 # What is read ahead of the receiver; beyond it the worker's pipe is left to fill.

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 LOWEST_PRIVATE_FD = 200
 HOST_SPOKE_NONSENSE = 3
-_READ_BYTES = 1 << 18
+# What a pipe holds; memory for more would be mapped anew at each read.
+_READ_BYTES = 1 << 16
 # A call's arguments lie a few levels deep in its frame.
 _ARGUMENT_DEPTH = frames.MAX_DEPTH - 5
 

@@ -14,6 +14,7 @@ from _signal import (  # type: ignore[import-not-found]
     ITIMER_REAL,
     SIGALRM,
     SIGINT,
+    getsignal,
     pthread_kill,
     setitimer,
     signal,
@@ -53,7 +54,8 @@ class Interrupts:
         self._insisting = 0
         self.delivered = 0
         self._last = 0.0
-        signal(SIGINT, self._on_signal)
+        self._handler = self._on_signal
+        signal(SIGINT, self._handler)
 
     def announce(self, block: int) -> None:
         """Accept interrupts for `block`, which is about to run; called in the reader thread."""
@@ -61,7 +63,8 @@ class Interrupts:
 
     def begin(self) -> None:
         """Start afresh for the announced block; model code may have changed the handler."""
-        signal(SIGINT, self._on_signal)
+        if getsignal(SIGINT) is not self._handler:
+            signal(SIGINT, self._handler)
         self.delivered = 0
 
     def end(self) -> None:
@@ -71,7 +74,7 @@ class Interrupts:
     def set_alarm(self, seconds: float) -> None:
         """Interrupt what `run_interruptible` runs from `seconds` on, until `clear_alarm`."""
         self.delivered = 0
-        signal(SIGALRM, self._on_signal)
+        signal(SIGALRM, self._handler)
         setitimer(ITIMER_REAL, seconds, REPEAT_SECONDS)
 
     def clear_alarm(self) -> None:

@@ -1,12 +1,14 @@
 """What of a namespace the host keeps, as opaque text, for a worker that takes this one's place.
 
-A variable is sent when it changed: values that cannot change are told by identity, others by a
-hash of their bytes. What cannot be written is withdrawn, so that nothing comes back stale.
+A variable is sent when it changed: values that cannot change are told by identity, small boxes of
+such values by their items, others by a hash of their bytes. What cannot be written is withdrawn,
+so that nothing comes back stale.
 """
 
 from __future__ import annotations
 
 import time
+from _operator import is_
 from binascii import a2b_base64, b2a_base64
 
 from rlm_rag.sandbox import frames
@@ -28,18 +30,32 @@ _REST_RATIO = 10
 # Three bytes become four characters; a frame has room for this many and its envelope.
 _PIECE_BYTES = 480_000
 _FIXED = frozenset({str, bytes, int, float, bool, complex, type(None), type(time), Text, Reply})
+# Comparing as many items takes less than writing them would, and so little that no block waits.
+_SMALL_ITEMS = 64
 _FUNCTION = type(lambda: None)
 # Words of code that ends a worker, or that no interrupt stops.
 _RISKS = ("while", "ctypes", "_exit", "abort", "kill", "signal", "recurs", "thread", "re.", "**")
 
 
 class _Kept:
-    __slots__ = ("chars", "digest", "value")
+    """What the host has of a variable: the size, a hash of the bytes, how an equal one is told."""
+
+    __slots__ = ("chars", "digest", "items", "value")
 
     def __init__(self, value: Any, digest: int, chars: int) -> None:
-        self.value = value
         self.digest = digest
         self.chars = chars
+        self.hold(value)
+
+    def hold(self, value: Any) -> None:
+        self.items = _fixed_items(value)
+        self.value = value if self.items is not None or _is_fixed(value) else _NOTHING
+
+    def is_still(self, value: Any) -> bool:
+        """Say whether `value` is surely what was sent; runs no code of its class."""
+        if self.value is not value:
+            return False
+        return self.items is None or _same_items(self.items, value)
 
 
 _NOTHING = object()
@@ -89,20 +105,24 @@ class Snapshots:
         for name in gone:
             self._forget(name)
         self._changed = bool(gone)
-        self._interrupts.set_alarm(LIMIT_SECONDS)
-        for name, value in found.items():
-            known = self._kept.get(name)
-            if known is not None and known.value is value:
-                continue
-            in_time = time.monotonic() - began < LIMIT_SECONDS
-            if not (in_time and self._keep(name, value, known)) and known is not None:
-                self._forget(name)
-                gone.append(name)
-        self._interrupts.clear_alarm()
+        changed = {name: value for name, value in found.items() if not self._is_still(name, value)}
+        if changed:
+            self._interrupts.set_alarm(LIMIT_SECONDS)
+            for name, value in changed.items():
+                known = self._kept.get(name)
+                in_time = time.monotonic() - began < LIMIT_SECONDS
+                if not (in_time and self._keep(name, value, known)) and known is not None:
+                    self._forget(name)
+                    gone.append(name)
+            self._interrupts.clear_alarm()
         if self._changed or gone:
             self._write(frames.encode({"t": "snapshot", "block": block, "gone": gone}))
         self._ended = time.monotonic()
         self._cost_seconds = self._ended - began
+
+    def _is_still(self, name: str, value: Any) -> bool:
+        known = self._kept.get(name)
+        return known is not None and known.is_still(value)
 
     def _keep(self, name: str, value: Any, known: _Kept | None) -> bool:
         """Send one variable if it changed; return whether the host has it as it is now."""
@@ -117,7 +137,7 @@ class Snapshots:
             return False
         digest = hash(data)
         if known is not None and known.digest == digest:
-            known.value = value if _is_fixed(value) else _NOTHING
+            known.hold(value)
             return True
         if known is not None:
             self._forget(name)
@@ -130,7 +150,7 @@ class Snapshots:
         return True
 
     def _remember(self, name: str, value: Any, digest: int, chars: int) -> None:
-        self._kept[name] = _Kept(value if _is_fixed(value) else _NOTHING, digest, chars)
+        self._kept[name] = _Kept(value, digest, chars)
         self._chars += chars
 
     def _forget(self, name: str) -> None:
@@ -183,3 +203,31 @@ def _is_fixed(value: Any) -> bool:
     if kind is _FUNCTION:
         return not (value.__closure__ or value.__dict__ or value.__defaults__)
     return kind in _FIXED
+
+
+def _fixed_items(value: Any) -> tuple[Any, ...] | None:
+    """Return the items of a small builtin box that holds fixed values alone, else None."""
+    items = _items(value)
+    return items if items is not None and all(map(_is_fixed, items)) else None
+
+
+def _same_items(items: tuple[Any, ...], value: Any) -> bool:
+    """Say whether a box holds the very objects `items`, in that order."""
+    now = _items(value)
+    return now is not None and len(now) == len(items) and all(map(is_, now, items))
+
+
+def _items(value: Any) -> tuple[Any, ...] | None:
+    """Return the items of a builtin box, keys before values, None of another kind or a large one.
+
+    Nothing of the value's own runs.
+    """
+    kind = type(value)
+    try:
+        if kind is dict and len(value) <= _SMALL_ITEMS // 2:
+            return (*value, *value.values())
+        if kind in (list, tuple) and len(value) <= _SMALL_ITEMS:
+            return tuple(value)
+    except RuntimeError:
+        pass  # A thread changed it meanwhile.
+    return None
