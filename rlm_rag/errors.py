@@ -53,6 +53,12 @@ class EmptyCorpusError(SourceError):
     kind = "empty_corpus"
 
 
+class DocumentError(SourceError):
+    """A document that its parser cannot read; the message is the reason why it is skipped."""
+
+    kind = "document"
+
+
 class PackedCorpusError(RlmRagError):
     """A packed corpus file that is not one, is damaged, or could not be written."""
 
@@ -175,6 +181,12 @@ class TraceError(RlmRagError):
     """A trace that cannot be found, read or written."""
 
     kind = "trace"
+
+
+class DivergedError(TraceError):
+    """A run that is taken up again, or replayed, does not do what its trace says it did."""
+
+    kind = "diverged"
 
 
 class RunInterrupted(KeyboardInterrupt):
