@@ -8,7 +8,6 @@ from pathlib import Path
 # Relative to the folder that holds the package; nothing else of it is needed by a worker.
 WORKER_FILES = (
     "rlm_rag/errors.py",
-    "rlm_rag/lines.py",
     "rlm_rag/packed.py",
     "rlm_rag/sandbox/frames.py",
     "rlm_rag/sandbox/inside/answer.py",
@@ -21,6 +20,7 @@ WORKER_FILES = (
     "rlm_rag/sandbox/inside/execute.py",
     "rlm_rag/sandbox/inside/interrupts.py",
     "rlm_rag/sandbox/inside/memory.py",
+    "rlm_rag/sandbox/inside/misuse.py",
     "rlm_rag/sandbox/inside/namespace.py",
     "rlm_rag/sandbox/inside/pickling.py",
     "rlm_rag/sandbox/inside/reply.py",

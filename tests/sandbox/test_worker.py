@@ -249,6 +249,40 @@ def test_a_failed_retrieval_is_an_error_in_its_own_shape(start: Start) -> None:
     assert worker.run("r = read('x'); r.ok, r[:7]")["value"] == "(False, 'Error: ')"
 
 
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("search('q', top=3)", "[]"),
+        ("grep_context('p', glob='*')['hits']", "[]"),
+        ("outline()[:8], read('a', begin=1).ok", "('Error: o', False)"),
+        ("llm_query('q', temperature=1).ok, rlm_query().ok", "(False, False)"),
+        ("[r.ok for r in llm_query_batched(['q'], size=2)]", "[False]"),
+        ("[r.ok for r in map_files(['a'], 'q', glob='*').values()]", "[False]"),
+        ("spawn().status, rlm_await('t', 1, 2).ok, tasks(1)", "('failed', False, [])"),
+        ("add_context('a').ok", "False"),
+    ],
+)
+def test_a_call_that_does_not_fit_is_an_error_in_its_own_shape_and_not_sent(
+    worker: RawWorker, code: str, value: str
+) -> None:
+    done = worker.run(code)
+    assert (done["error"], done["value"]) == (None, value)
+    assert "<locals>" not in done["stderr"]
+    for line in done["stderr"].splitlines():
+        name, _, said = line.partition(": Error: ")
+        assert said.startswith(f"{name}() ")
+        assert f"; it is called as {name}(" in said
+    assert worker.calls == []
+
+
+def test_an_error_inside_a_function_of_the_caller_is_not_one_of_its_arguments(
+    worker: RawWorker,
+) -> None:
+    done = worker.run("class L(list):\n  def __iter__(self): 1 + ''\nllm_query_batched(L())")
+    assert done["error"]["type"] == "TypeError"
+    assert done["stderr"] == ""
+
+
 def test_arguments_that_cannot_be_sent_are_an_error_not_a_call(worker: RawWorker) -> None:
     done = worker.run(
         "deep = []\nfor _ in range(300): deep = [deep]\n"

@@ -47,7 +47,7 @@ def _asked(services: Services, name: str, /, *args: Any, **options: Any) -> Any:
     return found
 
 
-def delegating_functions(services: Services) -> dict[str, Callable[..., Any]]:
+def delegating_functions(services: Services) -> tuple[Callable[..., Any], ...]:
     """Return the functions whose arguments go to the host as they are."""
 
     def ask(name: str, *args: Any, **options: Any) -> Any:
@@ -82,8 +82,7 @@ def delegating_functions(services: Services) -> dict[str, Callable[..., Any]]:
         found: Replies = ask("rlm_query_batched", prompts, model=model, paths=paths)
         return found
 
-    made = (llm_query_chunked, map_files, llm_map_reduce, rlm_query, rlm_query_batched)
-    return {function.__name__: function for function in made}
+    return llm_query_chunked, map_files, llm_map_reduce, rlm_query, rlm_query_batched
 
 
 def _wrapped(name: str, failed: Reply) -> Any:

@@ -7,6 +7,7 @@ error comes back in the shape of the function's result, and as a line on the blo
 from __future__ import annotations
 
 from rlm_rag.sandbox.inside.delegation import delegating_functions
+from rlm_rag.sandbox.inside.misuse import forgiving
 from rlm_rag.sandbox.inside.reply import Replies, Reply, Text
 from rlm_rag.sandbox.inside.tasks import task_functions
 
@@ -54,16 +55,17 @@ class Services:
 
     def functions(self, tools: Iterable[str] = ()) -> dict[str, Callable[..., Any]]:
         """Return every function by name; those that the host does not offer answer so."""
-        found: dict[str, Callable[..., Any]] = {}
-        for function in (*self._pointers(), *self._texts(), *self._sub_models()):
-            found[function.__name__] = function
-        found.update(delegating_functions(self))
-        found.update(task_functions(self, {name: found[name] for name in SPAWNABLE}))
+        own = (*self._pointers(), *self._texts(), *self._sub_models())
+        found = self._forgiving(own) | self._forgiving(delegating_functions(self))
+        found |= self._forgiving(task_functions(self, {name: found[name] for name in SPAWNABLE}))
         for name in PROMISED:
             found[name] = self._passed_on(name)
         for name in tools:
             found[name] = self._passed_on(name, is_tool=True)
         return found
+
+    def _forgiving(self, made: Iterable[Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+        return {each.__name__: forgiving(each, self.said) for each in made}
 
     def fetch(self, name: str, /, *args: Any, **kwargs: Any) -> tuple[Any, str | None]:
         """Return what the host answers, or None and what was wrong."""

@@ -131,7 +131,7 @@ def _spawned(services: Services, called: str, args: Any, kwargs: Any, name: str 
 
 def task_functions(
     services: Services, spawnable: Mapping[str, Callable[..., Any]]
-) -> dict[str, Callable[..., Any]]:
+) -> tuple[Callable[..., Any], ...]:
     """Return `spawn`, `rlm_await`, `rlm_await_all` and `tasks`."""
     _desk.open(services)
     names = {id(function): name for name, function in spawnable.items()}
@@ -165,4 +165,4 @@ def task_functions(
             return []
         return [Task(state["id"], state["function"]) for state in states]
 
-    return {made.__name__: made for made in (spawn, rlm_await, rlm_await_all, tasks)}
+    return spawn, rlm_await, rlm_await_all, tasks

@@ -27,6 +27,7 @@ from rlm_rag.sandbox.inside.execute import (
 )
 from rlm_rag.sandbox.inside.interrupts import Interrupts, run_interruptible
 from rlm_rag.sandbox.inside.memory import MemoryReserve
+from rlm_rag.sandbox.inside.misuse import forgiving
 from rlm_rag.sandbox.inside.pickling import Codec
 from rlm_rag.sandbox.inside.reply import Reply, Text
 from rlm_rag.sandbox.inside.services import Services
@@ -164,7 +165,7 @@ class Worker:
                 add_document(bound["context"], documents, str(added), content)
             return added
 
-        bound.update(capabilities=capabilities, add_context=add_context)
+        bound.update(capabilities=capabilities, add_context=forgiving(add_context, services.said))
         space.bind(bound)
         names.hint_on_open(packed)
         names.refuse_input()
