@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rlm_rag.corpus import Corpus, Document
@@ -70,13 +70,14 @@ def check_citations(text: str, corpus: Corpus) -> tuple[Citation, ...]:
     """Check every place that `text` cites, in order, each once.
 
     At most `places.MAX_PLACES` are looked at. What was added to a run is no part of the corpus
-    and never verifies.
+    and never verifies. A path that is the end of exactly one document's path, such as `retry.py`
+    of `src/retry.py`, means that document.
     """
 
     def exists(path: str) -> bool:
         return not path.startswith(ADDED_PREFIX) and corpus.__contains__(path)
 
-    places = find_places(text, exists)
+    places = _resolved(find_places(text, exists), exists, corpus)
     by_path: dict[str, list[int]] = {}
     for number, place in enumerate(places):
         by_path.setdefault(place.path, []).append(number)
@@ -87,6 +88,31 @@ def check_citations(text: str, corpus: Corpus) -> tuple[Citation, ...]:
         for number in numbers:
             checked[number] = _check(places[number], source)
     return tuple(dict.fromkeys(checked[number] for number in range(len(places))))
+
+
+def _resolved(
+    places: Sequence[Place], exists: Callable[[str], bool], corpus: Corpus
+) -> Sequence[Place]:
+    """The places, with the ends of paths replaced by the one path that each can mean."""
+    unknown = {place.path for place in places if not exists(place.path)}
+    ends = paths_that_end(unknown, corpus.paths())
+    meant = {path: found[0] for path, found in ends.items() if len(found) == 1}
+    return [replace(place, path=meant.get(place.path, place.path)) for place in places]
+
+
+def paths_that_end(ends: Collection[str], paths: Iterable[str]) -> dict[str, list[str]]:
+    """Return the paths that end in whole components with each of `ends`, in their order."""
+    found: dict[str, list[str]] = {}
+    if not ends:
+        return found
+    by_name: dict[str, list[str]] = {}
+    for end in ends:
+        by_name.setdefault(end.rpartition("/")[2], []).append(end)
+    for path in paths:
+        for end in by_name.get(path.rpartition("/")[2], ()):
+            if path.endswith("/" + end):
+                found.setdefault(end, []).append(path)
+    return found
 
 
 def _check(place: Place, source: _Source | None) -> Citation:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.budget import Budget, LimitReached
 from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.doubts import Doubts
+from rlm_rag.engine.hints import Hints
 from rlm_rag.engine.history import History, RanBlock, error_text, feedback
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.reply import Block, ParsedReply, parse_reply
@@ -35,6 +37,7 @@ NO_BLOCK = (
     'or finish with answer["content"] = "..." and answer["ready"] = True in one.'
 )
 CUT = "Your reply was cut off by the output limit; write shorter replies."
+EMPTY_FINAL = "FINAL was empty; nothing was accepted."
 EMPTY_ANSWER = 'answer["ready"] was set while answer["content"] is empty; nothing was accepted.'
 
 
@@ -68,6 +71,7 @@ class Loop:
         budget: Budget,
         limits: Limits,
         recorder: Recorder,
+        doubts: Doubts,
     ) -> None:
         self._run_id = run_id
         self._history = history
@@ -78,6 +82,11 @@ class Loop:
         self._budget = budget
         self._limits = limits
         self._recorder = recorder
+        self._doubts = doubts
+        self._hints = Hints()
+        self._doubted: Ending | None = None
+        self._ran_well = False
+        self._blockless = 0
         self._block = 0
         self._in_block = False
         self._errors = 0
@@ -117,12 +126,12 @@ class Loop:
             async with asyncio.timeout(self._budget.seconds_left()) as deadline:
                 return await self._turns()
         except LimitReached as reached:
-            return await self._end_by(reached.name, reached.detail)
+            return self._doubted or await self._end_by(reached.name, reached.detail)
         except TimeoutError:
             if not deadline.expired():
                 raise
             detail = f"the limit of {self._limits.seconds:g} seconds was reached"
-            return await self._end_by("timeout", detail)
+            return self._doubted or await self._end_by("timeout", detail)
         finally:
             await self._tasks.close()
 
@@ -143,18 +152,18 @@ class Loop:
             except ModelError as error:
                 if turn == 1:
                     raise
-                return self._broken(f"the root model failed: {error.message}")
+                return self._doubted or self._broken(f"the root model failed: {error.message}")
             try:
                 ending = await self._act(turn, reply)
             except SandboxError as error:
-                return await self._end_by("errors", error.message)
+                return self._doubted or await self._end_by("errors", error.message)
             if ending is not None:
                 return ending
             if self._errors >= self._limits.errors:
                 detail = f"{self._errors} turns in a row failed"
-                return await self._end_by("errors", detail)
+                return self._doubted or await self._end_by("errors", detail)
         detail = f"the limit of {self._limits.iterations} turns was reached"
-        return await self._end_by("iterations", detail)
+        return self._doubted or await self._end_by("iterations", detail)
 
     async def _ask_root(self, turn: int) -> Completion:
         new = self._history.take_new()
@@ -168,21 +177,51 @@ class Loop:
         notes = list(parsed.notes)
         if reply.finish_reason == "length":
             notes.append(CUT)
-        if not parsed.blocks and parsed.final is not None:
-            if parsed.final.strip():
-                return Ending(parsed.final, "answered")
-            notes.append("FINAL was empty; nothing was accepted.")
+        ending = self._written(parsed, reply, notes)
+        if ending is not None:
+            return ending
         ran, ending = await self._run_blocks(turn, _blocks(parsed), notes)
         if ending is not None:
             return ending
-        if not ran:
-            notes.append(NO_BLOCK)
         failed = not ran or any(block.result.error is not None for block in ran)
         self._errors = self._errors + 1 if failed else 0
+        self._ran_well = self._ran_well or not failed
+        self._doubts.watch(ran)
+        notes += self._hints.about(ran)
         notes += self._tasks.notes()
         notes += (f"Your parent says: {text}" for text in self._inbox)
         self._inbox.clear()
         self._history.told(feedback(ran, notes, self._status(turn + 1)))
+        return None
+
+    def _written(self, parsed: ParsedReply, reply: Completion, notes: list[str]) -> Ending | None:
+        """Take an answer that the reply gives as text, where it has nothing to run.
+
+        One that ends nothing is asked for once more with the reason; what comes then, after
+        blocks that ran, is the answer of a model that cannot say so otherwise.
+        """
+        if _blocks(parsed):
+            self._blockless = 0
+            return None
+        if parsed.final is not None and parsed.final.strip():
+            return self._accepted(Ending(parsed.final, "answered"), notes, computed=False)
+        self._blockless += 1
+        is_text = reply.text.strip() and reply.finish_reason == "stop" and parsed.final is None
+        if self._blockless > 1 and self._ran_well and is_text:
+            return self._accepted(Ending(reply.text.strip(), "answered"), notes, computed=False)
+        notes.append(NO_BLOCK if parsed.final is None else EMPTY_FINAL)
+        return None
+
+    def _accepted(self, ending: Ending, notes: list[str], *, computed: bool) -> Ending | None:
+        """Return the ending, or None where its answer is questioned in the next turn."""
+        if self.iterations >= self._limits.iterations:
+            return ending
+        doubt = self._doubts.about(ending.text, computed=computed)
+        if doubt is None:
+            return ending
+        # Where nothing better comes, an answer that was questioned is still the answer.
+        self._doubted = ending
+        notes.append(doubt)
         return None
 
     async def _run_blocks(
@@ -194,10 +233,11 @@ class Loop:
             ran.append(RanBlock(self._block, block.code, result))
             ready = result.answer is not None and result.answer.ready
             if ready and result.error is None:
-                if self._candidate.strip():
-                    return ran, Ending(
-                        self._candidate, "answered", notes=_skipped(blocks, position)
-                    )
+                skipped = _skipped(blocks, position)
+                ending = self._set_by(block, skipped, notes)
+                if ending is not None or self._candidate.strip():
+                    notes += skipped
+                    return ran, ending
                 notes.append(EMPTY_ANSWER)
             if result.error is not None:
                 if ready:
@@ -205,6 +245,14 @@ class Loop:
                 notes += _skipped(blocks, position)
                 break
         return ran, None
+
+    def _set_by(self, block: Block, skipped: tuple[str, ...], notes: list[str]) -> Ending | None:
+        """Return the ending of a block that set the answer; None where it is not accepted."""
+        if not self._candidate.strip():
+            return None
+        ending = Ending(self._candidate, "answered", notes=skipped)
+        computed = (stated_answer([block]) or "").strip() != self._candidate.strip()
+        return self._accepted(ending, notes, computed=computed)
 
     async def _run_block(self, turn: int, code: str) -> BlockResult:
         self._block += 1

@@ -11,10 +11,13 @@ from rlm_rag import __version__
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.children import Children
+from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.delegate import Delegate
+from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.history import History
 from rlm_rag.engine.loop import Loop, status_line
 from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS, Reader
+from rlm_rag.engine.reasons import why_false
 from rlm_rag.engine.services import WAITING, Handler, Services
 from rlm_rag.engine.subcalls import SubCalls
 from rlm_rag.engine.tasks import Tasks
@@ -63,9 +66,18 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
                 budget=tree.budget,
                 limits=limits,
                 recorder=tree.recorder,
+                doubts=_doubts(assignment, view),
             )
         finally:
             await tasks.close()
+
+
+def _doubts(assignment: Assignment, view: View) -> Doubts:
+    return Doubts(
+        question=assignment.question,
+        check=lambda text: check_citations(text, view.corpus),
+        why_false=lambda citation: why_false(citation, view.corpus),
+    )
 
 
 def _model_calls(tree: Tree, assignment: Assignment) -> ModelCalls:

@@ -1,0 +1,109 @@
+"""What is asked about an answer before it is accepted; each doubt is raised once.
+
+An answer that was computed by a block is taken as it is. One that the model wrote out itself is
+questioned where its last block failed, or where it holds a number that no output ever showed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from rlm_rag.engine.citations import Citation
+from rlm_rag.engine.history import RanBlock
+
+MAX_NAMED = 8
+MAX_NUMBERS = 200_000
+MAX_TEXT_CHARS = 20_000
+
+_COUNTING = re.compile(
+    r"\b(?:how (?:many|much|often)|number of|count|total|sum|average|mean|median|percent\w*"
+    r"|proportion|ratio|most|fewest|least|highest|lowest|largest|smallest|maximum|minimum)\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(?<![\w.,/:#-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w/])", re.ASCII)
+_ANY_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?", re.ASCII)
+_NOT_CLAIMED = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|“[^”]{0,2000}”|^[ \t]*>[^\n]*|^[ \t]*\d{1,3}[.)](?=\s)"
+    r"|\blines? \d+(?:\s*(?:-|–|to|and)\s*\d+)?|[^\s`\"“:]{1,200}:\d+(?:-\d+)?",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+# Of a question that counts nothing, "two places" is no figure to be computed.
+_OF_NO_WEIGHT = 9
+
+
+class Doubts:
+    """Watches the turns of one RLM, and questions its answer."""
+
+    def __init__(
+        self,
+        *,
+        question: str,
+        check: Callable[[str], Sequence[Citation]],
+        why_false: Callable[[Citation], str],
+    ) -> None:
+        self._counts = _COUNTING.search(question) is not None
+        self._seen = set(_numbers(question, _ANY_NUMBER))
+        self._check = check
+        self._why_false = why_false
+        self._raised: set[str] = set()
+        self._last_failed = False
+
+    def watch(self, ran: Sequence[RanBlock]) -> None:
+        """Take in what the blocks of a turn showed the model."""
+        for block in ran:
+            result = block.result
+            self._last_failed = result.error is not None
+            for text in (result.stdout, result.stderr, result.value or ""):
+                if len(self._seen) < MAX_NUMBERS:
+                    self._seen.update(_numbers(text, _ANY_NUMBER))
+
+    def about(self, text: str, *, computed: bool) -> str | None:
+        """Return what to ask the model of its answer, None where it stands.
+
+        `computed` says that a block made the text, rather than the model, which had then seen
+        nothing beyond the turns that were watched.
+        """
+        parts = []
+        if self._last_failed and not computed and self._first("failed"):
+            parts.append(
+                "Your last block failed, and nothing ran since: mend it and run it, or say what "
+                "else your answer rests on."
+            )
+        if not computed and (numbers := self._never_shown(text)) and self._first("numbers"):
+            parts.append(
+                f"No output has shown {', '.join(numbers[:MAX_NAMED])}: compute in Python what "
+                "your answer counts or adds, and print it."
+            )
+        false = [each for each in self._check(text) if each.status == "false"]
+        if false and self._first("citations"):
+            named = "\n".join(f"- {self._why_false(each)}" for each in false[:MAX_NAMED])
+            more = f"\n- and {len(false) - MAX_NAMED} more" if len(false) > MAX_NAMED else ""
+            parts.append(f"These citations do not stand in the corpus; mend them:\n{named}{more}")
+        if not parts:
+            return None
+        asked = "\n".join(parts)
+        return f"Your answer is not accepted yet.\n{asked}\nThen give the whole answer again."
+
+    def _first(self, doubt: str) -> bool:
+        first = doubt not in self._raised
+        self._raised.add(doubt)
+        return first
+
+    def _never_shown(self, text: str) -> list[str]:
+        claimed = _numbers(_NOT_CLAIMED.sub(" ", text[:MAX_TEXT_CHARS]), _NUMBER)
+        new = [number for number in dict.fromkeys(claimed) if number not in self._seen]
+        if self._counts:
+            return new
+        return [number for number in new if float(number) > _OF_NO_WEIGHT]
+
+
+def _numbers(text: str, form: re.Pattern[str]) -> list[str]:
+    """The numbers of a text, in one spelling: no separators, no zeros that say nothing."""
+    return [_plain(match[0]) for match in form.finditer(text)]
+
+
+def _plain(number: str) -> str:
+    whole, dot, part = number.replace(",", "").partition(".")
+    part = part.rstrip("0")
+    return (whole.lstrip("0") or "0") + (dot + part if part else "")
