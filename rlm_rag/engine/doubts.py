@@ -24,8 +24,9 @@ _COUNTING = re.compile(
 _NUMBER = re.compile(r"(?<![\w.,/:#-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w/])", re.ASCII)
 _ANY_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?", re.ASCII)
 _NOT_CLAIMED = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|“[^”]{0,2000}”|^[ \t]*>[^\n]*|^[ \t]*\d{1,3}[.)](?=\s)"
-    r"|\blines? \d+(?:\s*(?:-|–|to|and)\s*\d+)?|[^\s`\"“:]{1,200}:\d+(?:-\d+)?",
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|“[^”]{0,2000}”"
+    r"|^[ \t]*>[^\n]*|^[ \t]*\d{1,3}[.)](?=\s)|\blines? \d+(?:\s*(?:-|–|to|and)\s*\d+)?"
+    r"|[^\s`\"“:]{1,200}:\d+(?:-\d+)?",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 # Of a question that counts nothing, "two places" is no figure to be computed.
