@@ -11,7 +11,7 @@ from typing import NoReturn, Self, TypeVar, overload
 from rlm_rag.errors import PackedCorpusError
 from rlm_rag.lines import split_lines
 from rlm_rag.packed import PackedCorpus
-from rlm_rag.packing import PackedWriter
+from rlm_rag.packing import pack
 from rlm_rag.scratch import ScratchFolder
 
 Default = TypeVar("Default")
@@ -106,9 +106,7 @@ class Corpus(Sequence[Document]):
             ) from error
         try:
             packed_path = scratch.path / "corpus.packed"
-            with PackedWriter(packed_path, shape=shape) as writer:
-                for path, content, *encoding in documents:
-                    writer.add(path, content, encoding=encoding[0] if encoding else None)
+            pack(documents, packed_path, shape=shape)
             return cls(
                 packed_path, scratch=scratch, skipped=skipped, warnings=warnings, origin=origin
             )

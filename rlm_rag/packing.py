@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha256
+from itertools import chain
 from types import TracebackType
+from typing import Any, NamedTuple
 
 from rlm_rag.errors import PackedCorpusError, SourceError
 from rlm_rag.lines import count_lines
@@ -23,6 +26,70 @@ from rlm_rag.packed import (
 
 _WRITE_BUFFER_BYTES = 1 << 20
 _OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class StoredText(NamedTuple):
+    """The content of a document as another packed corpus holds it."""
+
+    corpus: PackedCorpus
+    number: int
+
+
+def pack(
+    documents: Iterable[tuple[Any, ...]],
+    path: str | os.PathLike[str],
+    *,
+    shape: str = "documents",
+    like: PackedCorpus | None = None,
+) -> bool:
+    """Write documents, each `(path, content[, encoding, ...])`, to a packed corpus file.
+
+    A content may be a `StoredText`, whose encoding is the one it was stored with. False, and no
+    file, where the documents are all those of `like`, in its order, none read again.
+
+    Raises:
+        SourceError: two documents have the same path.
+        PackedCorpusError: the file cannot be written.
+    """
+    coming = iter(documents)
+    same = 0
+    first: tuple[Any, ...] | None = None
+    if like is not None:
+        for document in coming:
+            if not _is_stored_at(document, like, same):
+                first = document
+                break
+            same += 1
+        if first is None and same == len(like) and shape == like.shape:
+            return False
+    with PackedWriter(path, shape=shape) as writer:
+        if like is not None:
+            for number in range(same):
+                writer.copy(like, number)
+        for document in coming if first is None else chain([first], coming):
+            _add(writer, document)
+    return True
+
+
+def _is_stored_at(document: tuple[Any, ...], corpus: PackedCorpus, number: int) -> bool:
+    text = document[1]
+    return (
+        isinstance(text, StoredText)
+        and text.corpus is corpus
+        and text.number == number
+        and document[0] == corpus.path(number)
+    )
+
+
+def _add(writer: PackedWriter, document: tuple[Any, ...]) -> None:
+    path, text = document[:2]
+    if not isinstance(text, StoredText):
+        writer.add(path, text, encoding=document[2] if len(document) > 2 else None)
+    elif path == text.corpus.path(text.number):
+        writer.copy(text.corpus, text.number)
+    else:
+        encoding = text.corpus.encoding(text.number)
+        writer.add(path, text.corpus.content(text.number), encoding=encoding)
 
 
 class PackedWriter:

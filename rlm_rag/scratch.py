@@ -25,21 +25,25 @@ _own: set[Path] = set()
 
 
 class ScratchFolder:
-    """A folder of mode 0700 under the temporary folder, gone at `close`, at exit or when forgotten.
+    """A folder of mode 0700 under `parent`, gone at `close`, at exit or when forgotten.
+
+    `parent` is made where it is missing, and defaults to the temporary folder.
 
     A process that was killed cannot remove its own: a locked file inside tells the living from
     the dead, and whoever makes the next folder removes what the dead left.
 
     Raises:
-        OSError: the temporary folder cannot be written.
+        OSError: `parent` cannot be written.
     """
 
     __slots__ = ("__weakref__", "_finalizer", "path")
 
-    def __init__(self) -> None:
-        remove_stale()
+    def __init__(self, parent: Path | None = None) -> None:
+        parent = parent or Path(tempfile.gettempdir())
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        remove_stale(parent)
         # Known as ours before it is there, so that no interrupt finds it there and unknown.
-        self.path = Path(tempfile.gettempdir()) / f"{_PREFIX}{secrets.token_hex(8)}"
+        self.path = parent / f"{_PREFIX}{secrets.token_hex(8)}"
         _own.add(self.path)
         self.path.mkdir(mode=0o700)
         lock = None
@@ -66,11 +70,11 @@ def remove_own() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def remove_stale() -> None:
-    """Remove the folders that dead processes of this user left behind."""
+def remove_stale(parent: Path) -> None:
+    """Remove the folders that dead processes of this user left in `parent`."""
     if fcntl is None:
         return
-    for folder in _own_folders(Path(tempfile.gettempdir())):
+    for folder in _own_folders(parent):
         # Another process may be removing the same folder now.
         with suppress(OSError), _abandoned(folder / _LOCK_NAME) as abandoned:
             if abandoned:
