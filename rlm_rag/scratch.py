@@ -27,7 +27,7 @@ _own: set[Path] = set()
 class ScratchFolder:
     """A folder of mode 0700 under `parent`, gone at `close`, at exit or when forgotten.
 
-    `parent` is made where it is missing, and defaults to the temporary folder.
+    `parent` is made where it is missing; it defaults to the temporary folder, which is not.
 
     A process that was killed cannot remove its own: a locked file inside tells the living from
     the dead, and whoever makes the next folder removes what the dead left.
@@ -39,8 +39,10 @@ class ScratchFolder:
     __slots__ = ("__weakref__", "_finalizer", "path")
 
     def __init__(self, parent: Path | None = None) -> None:
-        parent = parent or Path(tempfile.gettempdir())
-        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if parent is None:
+            parent = Path(tempfile.gettempdir())
+        else:
+            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_stale(parent)
         # Known as ours before it is there, so that no interrupt finds it there and unknown.
         self.path = parent / f"{_PREFIX}{secrets.token_hex(8)}"
