@@ -40,6 +40,7 @@ from rlm_rag.sandbox.confine.windows import JobObject
 from rlm_rag.sandbox.docker import DEFAULT_IMAGE, Docker
 from rlm_rag.sandbox.opening import Isolation
 from rlm_rag.sandbox.process import run_stop
+from rlm_rag.sandbox.spawn import start_process
 from rlm_rag.scratch import ScratchFolder
 
 __all__ = ["LAYER_NAMES", "Layer", "choose_layer", "self_test", "verdicts"]
@@ -59,6 +60,7 @@ _OPEN_IN_DOCKER = frozenset(
 )
 
 _PROBE_SECONDS = 15
+_PRINTED_BYTES = 1 << 20
 _FLAGS = ("-s", "-P", "-S", "-B")
 _WORKS = "the corpus and the scratch folder: work"
 
@@ -228,26 +230,22 @@ def _probe(layer: Layer, canaries: _Canaries) -> tuple[list[str], str]:
 
 
 def _run_probe(launch: Launch, info_fd: int) -> tuple[bytes, bytes]:
-    with subprocess.Popen(
-        launch.argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=launch.environment,
-        cwd="/",
-        pass_fds=(info_fd,),
-        start_new_session=True,
-    ) as process:
+    with report_file() as printed, report_file() as said:
+        with Path(os.devnull).open("rb") as nothing:
+            ends = (nothing.fileno(), printed.fileno(), said.fileno())
+            process = start_process(launch, ends, info_fd)
         _probing.append(process)
         try:
-            printed = process.communicate(timeout=_PROBE_SECONDS)
+            process.wait(timeout=_PROBE_SECONDS)
         except BaseException:
             _kill_group(process)
+            process.wait()
             raise
+        texts = [os.pread(file.fileno(), _PRINTED_BYTES, 0) for file in (printed, said)]
     if process not in _probing:
         raise _AbandonedError("the sandbox's self-test was interrupted")
     _probing.remove(process)
-    return printed
+    return texts[0], texts[1]
 
 
 class _AbandonedError(SandboxUnavailableError):

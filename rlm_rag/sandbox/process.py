@@ -18,6 +18,7 @@ from rlm_rag.sandbox.boot import boot_command
 from rlm_rag.sandbox.confine.verify import unsealed
 from rlm_rag.sandbox.confine.view import Launch, Layer, Program, WorkerLimits, report_file
 from rlm_rag.sandbox.pipes import Inbox, Outbox, Tail
+from rlm_rag.sandbox.spawn import Spawned, spawn
 
 _KILL_GRACE_SECONDS = 5.0
 # What a sealed worker waits for before it seals itself.
@@ -34,7 +35,7 @@ _STACK_BYTES = 8 << 20
 class ProcessTransport:
     """Frames over the pipes of one local process; made by `open_worker`, used in one loop."""
 
-    def __init__(self, layer_name: str, launch: Launch, spawned: _Spawned) -> None:
+    def __init__(self, layer_name: str, launch: Launch, spawned: Spawned) -> None:
         self._layer_name = layer_name
         self.corpus = launch.corpus
         self.libraries = launch.libraries
@@ -155,18 +156,6 @@ class ProcessTransport:
             raise SandboxError(f"process {self._process.pid} could not be ended")
 
 
-class _Spawned:
-    """A started process and this side's ends of its pipes."""
-
-    __slots__ = ("process", "stderr", "stdin", "stdout", "worker", "worker_handle")
-
-    def __init__(self, process: subprocess.Popen[bytes], ends: list[int]) -> None:
-        self.process = process
-        self.stdin, self.stdout, self.stderr = ends
-        self.worker = process.pid
-        self.worker_handle: int | None = None
-
-
 async def open_worker(
     layer: Layer,
     packed_path: Path | None,
@@ -176,8 +165,8 @@ async def open_worker(
 ) -> ProcessTransport:
     """Start a worker under `layer`, its corpus bound read-only, and return its transport.
 
-    Call it in a thread that outlives the worker: where that thread ends, so does the worker.
-    The corpus' path as the worker sees it is the transport's `corpus`.
+    It ends with this process, and not with the thread that asked for it. The corpus' path as
+    the worker sees it is the transport's `corpus`.
 
     Raises:
         SandboxUnavailableError: the layer, or the process, could not be started.
@@ -186,7 +175,7 @@ async def open_worker(
     packed = None if packed_path is None else str(packed_path)
     with report_file() as info:
         launch = layer.launch(program, packed_path=packed, limits=limits, info_fd=info.fileno())
-        spawned = _spawn(launch, info.fileno())
+        spawned = spawn(launch, info.fileno())
         try:
             _offer_to_oom_killer(spawned.process.pid)
             if launch.reports_pid:
@@ -225,33 +214,6 @@ def run_stop(launch: Launch) -> None:
         )
     except subprocess.TimeoutExpired as error:
         raise SandboxError(f"{' '.join(launch.stop)} does not end") from error
-
-
-def _spawn(launch: Launch, info_fd: int) -> _Spawned:
-    pipes = [os.pipe() for _ in range(3)]
-    theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
-    ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
-    try:
-        process = subprocess.Popen(
-            launch.argv,
-            stdin=theirs[0],
-            stdout=theirs[1],
-            stderr=theirs[2],
-            env=launch.environment,
-            cwd="/",
-            pass_fds=(info_fd,) if launch.reports_pid else (),
-            start_new_session=True,
-        )
-    except OSError as error:
-        for descriptor in ours:
-            os.close(descriptor)
-        if launch.folder is not None:
-            launch.folder.close()
-        raise SandboxUnavailableError(f"cannot start {launch.argv[0]}: {error}") from error
-    finally:
-        for descriptor in theirs:
-            os.close(descriptor)
-    return _Spawned(process, ours)
 
 
 async def _reported_pid(descriptor: int, process: subprocess.Popen[bytes]) -> int:

@@ -8,6 +8,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from rlm_rag.errors import ProtocolError, SandboxUnavailableError, WorkerLostErr
 from rlm_rag.sandbox.confine.unconfined import Unconfined
 from rlm_rag.sandbox.confine.view import Launch, Layer, Program, WorkerLimits
 from rlm_rag.sandbox.frames import MAX_FRAME_BYTES
-from rlm_rag.sandbox.process import open_worker
+from rlm_rag.sandbox.process import ProcessTransport, open_worker
 from tests.sandbox.support import (
     ALL_LAYERS,
     CONFINING,
@@ -165,7 +166,7 @@ def test_nothing_outlives_a_host_that_is_killed(layer: Layer, tmp_path: Path) ->
         f"""
 import asyncio
 from rlm_rag.sandbox.layers import choose_layer
-from rlm_rag.sandbox.process import open_worker
+from rlm_rag.sandbox.process import ProcessTransport, open_worker
 from tests.sandbox.support import program
 
 async def main():
@@ -196,7 +197,7 @@ def test_nothing_outlives_a_host_that_is_killed_while_it_starts_workers(layer: L
     code = f"""
 import asyncio
 from rlm_rag.sandbox.boot import boot_command
-from rlm_rag.sandbox.process import open_worker
+from rlm_rag.sandbox.process import ProcessTransport, open_worker
 from tests.sandbox.support import ALL_LAYERS
 
 async def main():
@@ -221,6 +222,48 @@ asyncio.run(main())
             host.send_signal(signal.SIGKILL)
     # The hosts' own command lines hold the token too, and are gone.
     assert asyncio.run(until(lambda: processes_with(token) == []))
+
+
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_a_worker_outlives_the_thread_that_started_it(layer: Layer) -> None:
+    loop = asyncio.new_event_loop()
+    started: list[ProcessTransport] = []
+
+    def start() -> None:
+        started.append(loop.run_until_complete(open_worker(layer, None, program=program(ECHO))))
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+
+    async def scenario() -> None:
+        try:
+            # A signal that came with the thread's end would have been delivered by now.
+            await asyncio.sleep(0.05)
+            await started[0].send(b"still there\n")
+            assert await started[0].receive() == b"still there"
+        finally:
+            await started[0].kill()
+
+    loop.run_until_complete(scenario())
+    loop.close()
+
+
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_a_worker_that_closes_its_pipes_and_goes_on_is_noticed_at_once(layer: Layer) -> None:
+    code = "import os, time\nos.closerange(0, 256)\ntime.sleep(60)"
+    began = time.monotonic()
+    assert lines_of(layer, code) == []
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_a_process_that_was_forked_starts_workers_of_its_own(layer: Layer) -> None:
+    lines_of(layer, "pass")
+    child = os.fork()
+    if not child:
+        os._exit(0 if lines_of(layer, "print('mine')") == ["mine"] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.parametrize("layer", ALL_LAYERS)

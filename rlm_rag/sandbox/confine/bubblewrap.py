@@ -82,10 +82,18 @@ class Bubblewrap:
             parent_is_root=True,
             scratch=SCRATCH_INSIDE,
             bounds=f"mode=700,size={limits.scratch_bytes},nr_inodes={limits.scratch_inodes}",
+            takes_ends=True,
         )
         argv += ["--chdir", SCRATCH_INSIDE, "--", *command]
         corpus = None if packed_path is None else CORPUS_INSIDE
-        return Launch(tuple(argv), inside_environment(), corpus, kept=identity.kept)
+        return Launch(
+            tuple(argv),
+            inside_environment(),
+            corpus,
+            # Its monitor would hold the worker's first three descriptors open, and no others.
+            takes_ends=True,
+            kept=identity.kept,
+        )
 
 
 def _file_system(view: View, limits: WorkerLimits) -> Iterator[str]:

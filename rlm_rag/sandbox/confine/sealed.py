@@ -14,7 +14,7 @@ _SCRIPT = Path(__file__).with_name("seal.py")
 # Compiled by the host, whose interpreter the worker's is; a worker would take 2 ms for it.
 # It first waits for a byte, or the end, of its input: a host can bound it only until it is sealed.
 _LINE = """\
-import posix
+{ends}import posix
 posix.read(0, 1)
 import marshal
 names = {{}}
@@ -22,6 +22,15 @@ exec(marshal.loads(bytes.fromhex("{script}")), names)
 names["seal"](**{facts!r})
 del marshal, names, posix
 exec(compile({code!r}, "<string>", "exec"))
+"""
+# Before anything else, since what has been read cannot be handed on.
+_TAKE_ENDS = """\
+import posix, sys
+for end in (1, 0):
+    number = int(sys.argv.pop())
+    posix.dup2(number, end)
+    posix.close(number)
+del end, number, sys
 """
 
 
@@ -36,6 +45,7 @@ def sealed(
     scratch: str = "",
     bounds: str = "",
     parent_is_root: bool = False,
+    takes_ends: bool = False,
 ) -> list[str]:
     """Return `command`, an interpreter with `-c CODE`, changed to close itself before CODE.
 
@@ -45,7 +55,8 @@ def sealed(
     `scratch` is a mount of the worker's own, to be bounded by the options `bounds` ("" where it
     is already), for which it needs CAP_SYS_ADMIN at its start. `parent_is_root` says that its
     parent is root without privileges, whose death the kernel only signals to root's processes:
-    its saved user id then stays root's, which the filter keeps it from using.
+    its saved user id then stays root's, which the filter keeps it from using. `takes_ends` has
+    it move the descriptors that its last two arguments name to its stdin and stdout.
 
     Raises:
         SandboxUnavailableError: this machine's system calls are not known.
@@ -63,12 +74,12 @@ def sealed(
         "saved": 0 if parent_is_root else identity.user,
         "kept": identity.kept,
     }
-    return _with_seal(command, facts)
+    return _with_seal(command, facts, _TAKE_ENDS if takes_ends else "")
 
 
-def _with_seal(command: Sequence[str], facts: Mapping[str, object]) -> list[str]:
+def _with_seal(command: Sequence[str], facts: Mapping[str, object], ends: str) -> list[str]:
     at = command.index("-c") + 1
-    line = _LINE.format(script=_compiled(), facts=facts, code=command[at])
+    line = _LINE.format(ends=ends, script=_compiled(), facts=facts, code=command[at])
     return [*command[:at], line, *command[at + 1 :]]
 
 

@@ -81,9 +81,11 @@ class Launch:
     `corpus` is the packed file's path as the worker sees it; `folder` is a scratch folder on
     the host, to be closed after the worker's end; `reports_pid` says that the launcher writes
     `{"child-pid": n}` to the descriptor it was given, the worker being another process;
-    `libraries` is the folder of packages as the worker sees it; `stop` is a command that ends a
-    worker which is no process of this host, and is limited by its own command then; `kept` is
-    the mask of capabilities that a sealed worker keeps, None where it is not sealed.
+    `takes_ends` says that the worker is given the numbers of its stdin and stdout as its last
+    arguments, and that no process between holds either open; `libraries` is the folder of
+    packages as the worker sees it; `stop` is a command that ends a worker which is no process of
+    this host, and is limited by its own command then; `kept` is the mask of capabilities that a
+    sealed worker keeps, None where it is not sealed.
     """
 
     argv: tuple[str, ...]
@@ -91,6 +93,7 @@ class Launch:
     corpus: str | None
     folder: ScratchFolder | None = None
     reports_pid: bool = True
+    takes_ends: bool = False
     libraries: str = LIBRARIES_INSIDE
     stop: tuple[str, ...] = ()
     kept: int | None = None
