@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from rlm_rag.indexes.definitions import Match, scan, scannable
 from rlm_rag.indexes.languages import language_of
+from rlm_rag.indexes.line_texts import line_ends
 from rlm_rag.indexes.postings import SegmentBuilder
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.stamp import stamp_of
-from rlm_rag.indexes.terms import raw_words, separated, word_terms
-from rlm_rag.indexes.windows import STRIDE_LINES, WINDOW_LINES, window_count, windows_of_line
-from rlm_rag.lines import line_starts
+from rlm_rag.indexes.terms import raw_words, separated
+from rlm_rag.indexes.windows import STRIDE_LINES, window_borders, window_count, windows_of_line
 from rlm_rag.packed import PackedCorpus
+
+Boost = tuple[bytes, range, int]
 
 
 def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: Weights) -> bytearray:
@@ -26,53 +30,55 @@ def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: We
     builder = SegmentBuilder()
     for number in documents:
         data = bytes(corpus.content_bytes(number))
-        _add_document(builder, corpus.digest(number), corpus.path(number), data, weights)
+        path = corpus.path(number)
+        starts = _line_borders(data)
+        boosts = list(_path_boosts(path, len(starts) - 1, weights.path))
+        defined: list[tuple[bytes, range]] = []
+        language = language_of(path)
+        if language is not None:
+            # The scanned text has one line feed more in front.
+            matches = list(scan(scannable(data), language, variables=False))
+            defined = list(_defined(matches, starts))
+            if weights.definition:
+                boosts += ((name, windows, weights.definition) for name, windows in defined)
+            if weights.scope:
+                boosts += _scope_boosts(matches, starts, weights.scope)
+        builder.add_document(corpus.digest(number), _stretches(data, starts), boosts, defined)
     return builder.encode(stamp_of(weights))
 
 
-def _add_document(
-    builder: SegmentBuilder, digest: bytes, path: str, data: bytes, weights: Weights
-) -> None:
-    starts = line_starts(data)
-    count = window_count(len(starts))
-    path_words = Counter(raw_words(path)) if weights.path else Counter[bytes]()
-    from_path = {word: times * weights.path for word, times in path_words.items()}
-    boosts = [defaultdict(int, from_path) for _ in range(count)]
-    defined: list[tuple[bytes, int]] = []
-    language = language_of(path)
-    if language is not None:
-        text = scannable(data)
-        matches = [match for match in scan(text, language) if match.kind != "variable"]
-        for match in matches:
-            # The scanned text has one line feed more in front.
-            line = bisect_right(starts, match.offset - 1)
-            joined = word_terms(match.name)[:1]
-            for window in windows_of_line(line, len(starts)):
-                boosts[window][match.name] += weights.definition
-                defined += ((name, window) for name in joined)
-        if weights.scope:
-            _boost_scopes(boosts, matches, starts, weights.scope)
-    builder.add_document(digest, _window_words(separated(data), starts, count), boosts, defined)
+def _line_borders(data: bytes) -> array[int]:
+    """Return where each line begins, and where the last one ends."""
+    borders: array[int] = array("Q", [0] if data else [])
+    borders.frombytes((line_ends(data) + 1).astype("u8").tobytes())
+    if borders and borders[-1] < len(data):
+        borders.append(len(data))
+    return borders
 
 
-def _window_words(data: bytes, starts: Sequence[int], count: int) -> Iterator[list[bytes]]:
-    lines = len(starts)
-    for window in range(count):
-        first = window * STRIDE_LINES
-        last = first + WINDOW_LINES
-        yield data[starts[first] : starts[last] if last < lines else len(data)].split()
+def _stretches(data: bytes, starts: Sequence[int]) -> Iterator[list[bytes]]:
+    words = separated(data)
+    for first, last in pairwise(window_borders(len(starts) - 1)):
+        yield words[starts[first] : starts[last]].split()
 
 
-def _boost_scopes(
-    boosts: Sequence[defaultdict[bytes, int]],
-    matches: Sequence[Match],
-    starts: Sequence[int],
-    weight: int,
-) -> None:
+def _path_boosts(path: str, line_count: int, weight: int) -> Iterator[Boost]:
+    windows = range(window_count(line_count))
+    for word, times in Counter(raw_words(path)).items() if weight else ():
+        yield word, windows, times * weight
+
+
+def _defined(matches: Sequence[Match], starts: Sequence[int]) -> Iterator[tuple[bytes, range]]:
+    for match in matches:
+        line = bisect_right(starts, match.offset - 1)
+        yield match.name, windows_of_line(line, len(starts) - 1)
+
+
+def _scope_boosts(matches: Sequence[Match], starts: Sequence[int], weight: int) -> Iterator[Boost]:
     """Count, for each window, the names of the definitions that enclose its first line."""
     enclosing: list[Match] = []
     upcoming = 0
-    for number, boost in enumerate(boosts):
+    for number in range(window_count(len(starts) - 1)):
         first = starts[number * STRIDE_LINES]
         while upcoming < len(matches) and matches[upcoming].offset - 1 < first:
             match = matches[upcoming]
@@ -81,4 +87,4 @@ def _boost_scopes(
             enclosing.append(match)
             upcoming += 1
         for match in enclosing:
-            boost[match.name] += weight
+            yield match.name, range(number, number + 1), weight

@@ -57,13 +57,15 @@ class Definition:
         return len(self.parents)
 
 
-def scan(data: bytes, language: Language) -> Iterator[Match]:
+def scan(data: bytes, language: Language, *, variables: bool = True) -> Iterator[Match]:
     """Yield the definitions of a text as they come, strings and comments not masked.
 
-    `data` must be as `scannable` returns it; offsets are into that.
+    `data` must be as `scannable` returns it; offsets are into that. Leaving out `variables` is
+    several times as fast.
     """
     rules = language.rules
-    for match in language.pattern.finditer(data):
+    pattern = language.pattern if variables else language.lasting_pattern
+    for match in pattern.finditer(data):
         group = match.lastgroup
         if group is None:
             continue

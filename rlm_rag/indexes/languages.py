@@ -7,11 +7,13 @@ within a bounded stretch and cannot backtrack far, since the text may be hostile
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from rlm_rag.globs import without_part
 
+VARIABLE = "variable"
 NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]{0,200}"
 
 
@@ -32,25 +34,36 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """`mask` matches the strings and comments in which nothing is a definition."""
+    """`mask` matches the strings and comments in which nothing is a definition.
+
+    `begins` holds, as a class of a pattern, the bytes that forms other than variables begin with.
+    """
 
     name: str
     suffixes: tuple[str, ...]
     rules: tuple[Rule, ...]
     mask: bytes = rb"(?!)"
     filenames: tuple[str, ...] = ()
+    begins: bytes = b""
     pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
+    lasting_pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
     mask_pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # A literal line feed first: the scanner then skips from line to line with memchr.
-        forms = (
-            rule.pattern.replace(b"(?P<name>", b"(?P<r%d>" % number).replace(b"NAME", NAME)
-            for number, rule in enumerate(self.rules)
-        )
-        compiled = re.compile(rb"\n(?P<indent>[ \t]{0,120})(?:" + rb"|".join(forms) + rb")")
-        object.__setattr__(self, "pattern", compiled)
+        lasting = tuple(rule for rule in self.rules if rule.kind != VARIABLE)
+        ahead = b"(?=[" + self.begins + b"])" if self.begins else b""
+        object.__setattr__(self, "pattern", self._any_of(self.rules, b""))
+        object.__setattr__(self, "lasting_pattern", self._any_of(lasting, ahead))
         object.__setattr__(self, "mask_pattern", re.compile(self.mask, re.DOTALL))
+
+    def _any_of(self, rules: Sequence[Rule], ahead: bytes) -> re.Pattern[bytes]:
+        forms = (
+            rule.pattern.replace(b"(?P<name>", b"(?P<r%d>" % self.rules.index(rule))
+            for rule in rules
+        )
+        any_form = b"(?:" + b"|".join(forms).replace(b"NAME", NAME) + b")"
+        # A literal line feed first: the scanner then skips from line to line with memchr.
+        return re.compile(rb"\n(?P<indent>[ \t]{0,120})" + ahead + any_form)
 
 
 _QUOTED = rb"'(?:[^'\\\n]|\\.){0,4000}'|" rb'"(?:[^"\\\n]|\\.){0,4000}"'
@@ -91,11 +104,12 @@ _PYTHON = Language(
         Rule("function", rb"(?:async[ \t]+|cp)?def[ \t]+(?P<name>NAME)[ \t]*[(\[\\]"),
         Rule("constant", rb"(?<=\n)(?:type[ \t]+)?(?P<name>[A-Z_][A-Z0-9_]{1,100})[ \t]*[:=](?!=)"),
         Rule("type", rb"type[ \t]+(?P<name>NAME)(?:\[[^\n=]{0,200}\])?[ \t]*=(?!=)"),
-        Rule("variable", rb"(?<=\n)(?P<name>NAME)[ \t]*(?::[^\n=]{1,200})?=(?!=)"),
+        Rule(VARIABLE, rb"(?<=\n)(?P<name>NAME)[ \t]*(?::[^\n=]{1,200})?=(?!=)"),
     ),
     rb"'''(?:[^\\]|\\.)*?(?:'''|\Z)|"
     rb'"""(?:[^\\]|\\.)*?(?:"""|\Z)|' + _HASH + rb"|" + _QUOTED,
     filenames=("SConstruct", "SConscript", "BUILD", "WORKSPACE"),
+    begins=rb"acdtA-Z_",
 )
 
 _JAVASCRIPT = Language(

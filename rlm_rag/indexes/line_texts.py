@@ -41,13 +41,16 @@ class LineTexts:
         return text.removesuffix(b"\r") if last <= len(ends) else text
 
     def _found(self, document: int, content: memoryview) -> NDArray[np.uint32]:
-        data = np.frombuffer(content, np.uint8)
-        ends = np.flatnonzero(data == _LF)
-        if not len(ends):
-            ends = np.flatnonzero(data == _CR)
-        found = self._ends[document] = ends.astype(np.uint32)
+        found = self._ends[document] = line_ends(content).astype(np.uint32)
         self._cached_bytes += found.nbytes
         while len(self._ends) > _CACHED_DOCUMENTS or self._cached_bytes > _CACHED_BYTES:
             _, oldest = self._ends.popitem(last=False)
             self._cached_bytes -= oldest.nbytes
         return found
+
+
+def line_ends(data: bytes | memoryview) -> NDArray[np.intp]:
+    """Return the offsets of the bytes that end lines: of LF, or of CR where there is no LF."""
+    values = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(values == _LF)
+    return ends if len(ends) else np.flatnonzero(values == _CR)

@@ -7,9 +7,8 @@ once for each distinct one. A query gathers the raw words of each of its terms.
 from __future__ import annotations
 
 from array import array
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import count
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,173 +16,179 @@ from numpy.typing import NDArray
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.segment import DEFINED, MAX_COUNT, MAX_WINDOWS, TERMS, WORDS, encode_segment
 from rlm_rag.indexes.tables import table_parts
-from rlm_rag.indexes.terms import word_terms
+from rlm_rag.indexes.vocabulary import Numbers, Vocabulary, run_starts
 from rlm_rag.indexes.windows import WINDOW_LINES
 
+# How much is counted together: it takes 30 bytes a word.
+_PIECE_WORDS = 1 << 18
 _PIECE_WINDOWS = 4096
-_8, _32 = np.uint64(8), np.uint64(32)
+_8, _24, _32 = np.uint64(8), np.uint64(24), np.uint64(32)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Postings of some windows, by word: each word's number, ascending, and how many it has."""
+
+    words: Numbers
+    counts: NDArray[np.int64]
+    postings: Numbers
 
 
 class SegmentBuilder:
     """Collects the postings of documents, windows numbered in the order they are added in.
 
-    What is collected is one row for each distinct word of a window; the rows are sorted by
-    word in the end, all at once.
+    Words are counted some hundred thousand at a time, each once though windows overlap; what
+    is kept of them is a posting for each distinct word of a window.
     """
 
     def __init__(self) -> None:
+        self._vocabulary = Vocabulary()
         self._digests = bytearray()
         self._window_counts: array[int] = array("I")
-        # Of each window: how many words it has, and how many rows come before its boosts.
-        self._word_counts: array[int] = array("I")
-        self._counted_rows: array[int] = array("I")
-        self._all_rows: array[int] = array("I")
-        self._numbers: defaultdict[bytes, int] = defaultdict(count().__next__)
-        self._row_words: array[int] = array("I")
-        self._row_counts: array[int] = array("I")
-        self._defined: dict[bytes, array[int]] = {}
+        self._counted: list[_Counted] = []
+        self._window_lengths: list[NDArray[np.int64]] = []
+        self._counted_windows = 0
+        # Not counted yet: words, and for each window where those that it holds begin and end.
+        self._words: array[int] = array("I")
+        self._firsts: array[int] = array("Q")
+        self._lasts: array[int] = array("Q")
+        # Of each boost: word, first window, windows, times. Of each definition: all but times.
+        self._boosts: array[int] = array("I")
+        self._defined: array[int] = array("I")
 
     def add_document(
         self,
         digest: bytes,
-        windows: Iterable[list[bytes]],
-        boosts: Sequence[Mapping[bytes, int]],
-        defined: Iterable[tuple[bytes, int]] = (),
+        stretches: Iterable[list[bytes]],
+        boosts: Iterable[tuple[bytes, range, int]] = (),
+        defined: Iterable[tuple[bytes, range]] = (),
     ) -> None:
-        """Add a document's windows: the raw words of each, and what is added to their counts.
+        """Add a document by the raw words of each of its stretches, as `window_borders` has them.
 
-        `boosts` is aligned with `windows`; a boosted word counts as if it occurred so often
-        more, and does not lengthen the window. `defined` are names, as terms, with the window
-        of the document in which each is defined.
+        `boosts` are words that count in some of its windows as if they occurred so often more;
+        they do not lengthen a window. `defined` are names, with the windows that define them.
 
         Raises:
             RetrievalError: there are more windows than can be numbered.
         """
-        first = len(self._word_counts)
-        if first + len(boosts) > MAX_WINDOWS:
+        number_of = self._vocabulary.number_of
+        borders = [len(self._words)]
+        for words in stretches:
+            self._words.extend(map(number_of, words))
+            borders.append(len(self._words))
+        first = self._counted_windows + len(self._firsts)
+        self._firsts.extend(borders[:-2:2])
+        self._lasts.extend(borders[3::2])
+        windows = self._counted_windows + len(self._firsts)
+        if windows > MAX_WINDOWS:
             raise RetrievalError(
                 f"a document has more than {MAX_WINDOWS:,} windows of {WINDOW_LINES} lines",
                 hint="load a part of it: give a folder, or --include and --exclude globs",
             )
-        for name, window in defined:
-            self._defined.setdefault(name, array("I")).append(first + window)
-        number_of = self._numbers.__getitem__
-        for words, boost in zip(windows, boosts, strict=True):
-            counts = Counter(words)
-            self._row_words.extend(map(number_of, counts))
-            self._row_counts.extend(counts.values())
-            self._word_counts.append(len(words))
-            self._counted_rows.append(len(counts))
-            if boost:
-                self._row_words.extend(map(number_of, boost))
-                self._row_counts.extend(boost.values())
-            self._all_rows.append(len(counts) + len(boost))
+        for word, inside, times in boosts:
+            if inside:
+                spread = (number_of(word), first + inside.start, len(inside), times)
+                self._boosts.extend(spread)
+        for name, inside in defined:
+            if inside:
+                self._defined.extend((number_of(name), first + inside.start, len(inside)))
         self._digests += digest
-        self._window_counts.append(len(boosts))
+        self._window_counts.append(windows - first)
+        if len(self._words) >= _PIECE_WORDS:
+            self._count()
 
     def encode(self, stamp: bytes) -> bytearray:
         """Write what was added as a segment."""
-        words = sorted(self._numbers)
-        # Where in the sorted words each is that was numbered as it came.
-        ranks = np.empty(len(words), np.uint64)
-        ranks[np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))] = np.arange(
-            len(words), dtype=np.uint64
-        )
-        variants, extra = _terms_of(words)
-        keys, window_lengths = self._rows(ranks, extra)
-        numbers, postings = _merged(keys)
+        self._count()
+        vocabulary = self._vocabulary
+        words, ranks = vocabulary.ranked()
+        lengths = np.concatenate([np.zeros(0, np.int64), *self._window_lengths])
+        names, first_windows, sizes = np.array(self._defined, np.int64).reshape(-1, 3).T
+        defined = np.repeat(names, sizes), _spread(first_windows, sizes)
+        tables = {
+            WORDS: self._word_table(words, ranks),
+            TERMS: vocabulary.term_table(ranks),
+            DEFINED: vocabulary.table_by_first_term(*defined),
+        }
         sections: dict[str, bytes | bytearray] = {
             "digests": self._digests,
             "window_counts": self._window_counts.tobytes(),
-            "window_lengths": window_lengths.astype(np.uint32).tobytes(),
-            "document_lengths": _sums(
-                window_lengths, np.frombuffer(self._window_counts, np.uint32)
-            ).tobytes(),
+            "window_lengths": lengths.astype(np.uint32).tobytes(),
+            "document_lengths": _sums(lengths, np.array(self._window_counts, np.int64))
+            .astype(np.uint32)
+            .tobytes(),
         }
-        ends = np.cumsum(np.bincount(numbers, minlength=len(words)))
-        for name, parts in (
-            (WORDS, table_parts(words, ends.astype(np.uint32).tobytes(), postings.tobytes())),
-            (TERMS, _parts(variants)),
-            (DEFINED, _parts(self._defined)),
-        ):
+        for name, parts in tables.items():
             sections.update((f"{name}.{part}", data) for part, data in parts.items())
         return encode_segment(stamp, sections)
 
-    def _rows(
-        self, ranks: NDArray[np.uint64], extra: NDArray[np.int64]
-    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Return `word << 32 | window << 8 | count` of each row, and the windows' lengths.
+    def _count(self) -> None:
+        """Turn the words that were not counted yet into postings."""
+        term_counts = self._vocabulary.term_counts()
+        words = np.array(self._words, np.uint32)
+        firsts, lasts = np.array(self._firsts, np.int64), np.array(self._lasts, np.int64)
+        boosts = self._boost_rows()
+        for begin in range(0, len(firsts), _PIECE_WINDOWS):
+            sizes = lasts[begin : begin + _PIECE_WINDOWS] - firsts[begin : begin + _PIECE_WINDOWS]
+            held = words[_spread(firsts[begin : begin + _PIECE_WINDOWS], sizes)]
+            self._window_lengths.append(_sums(term_counts[held], sizes))
+            base = self._counted_windows + begin
+            windows = np.arange(base, base + len(sizes), dtype=np.uint64) << _8
+            rows = held.astype(np.uint64) << _32
+            rows |= np.repeat(windows | np.uint64(1), sizes)
+            boosted = (boosts & np.uint64(0xFFFFFFFF)) >> _8
+            inside = (boosted >= base) & (boosted < base + len(sizes))
+            self._counted.append(_counted(np.concatenate((rows, boosts[inside]))))
+        self._counted_windows += len(firsts)
+        for collected in (self._words, self._firsts, self._lasts, self._boosts):
+            del collected[:]
 
-        `extra` are the terms that a word has beyond one. By pieces, so that the whole is held
-        once alone.
-        """
-        sizes = np.frombuffer(self._all_rows, np.uint32).astype(np.int64)
-        counted = np.frombuffer(self._counted_rows, np.uint32)
-        ends = np.cumsum(sizes)
-        keys = np.empty(len(self._row_words), np.uint64)
-        lengths = np.frombuffer(self._word_counts, np.uint32).astype(np.int64)
-        for first in range(0, len(sizes), _PIECE_WINDOWS):
-            piece = slice(first, first + _PIECE_WINDOWS)
-            last = first + len(sizes[piece])
-            rows = slice(int(ends[first] - sizes[first]), int(ends[last - 1]))
-            words = ranks[np.frombuffer(self._row_words, np.uint32)[rows]]
-            counts = np.frombuffer(self._row_counts, np.uint32)[rows]
-            windows = np.repeat(np.arange(first, last, dtype=np.uint64), sizes[piece])
-            keys[rows] = words << _32 | windows << _8 | np.minimum(counts, MAX_COUNT)
-            # The rows of a window's boosts come last, and do not lengthen it.
-            place = np.arange(rows.start, rows.stop) - np.repeat(
-                ends[piece] - sizes[piece], sizes[piece]
-            )
-            more = extra[words.astype(np.int64)] * counts
-            more[place >= np.repeat(counted[piece], sizes[piece])] = 0
-            lengths[piece] += _sums(more, sizes[piece])
-        return keys, lengths
+    def _boost_rows(self) -> NDArray[np.uint64]:
+        words, firsts, sizes, times = np.array(self._boosts, np.int64).reshape(-1, 4).T
+        rows = np.repeat(words.astype(np.uint64) << _32, sizes)
+        rows |= np.repeat(np.minimum(times, MAX_COUNT).astype(np.uint64), sizes)
+        rows |= _spread(firsts, sizes).astype(np.uint64) << _8
+        return rows
 
-
-def _merged(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Sort rows, and return the word of each posting, ascending, and the posting."""
-    keys.sort()
-    counts = (keys & np.uint64(MAX_COUNT)).astype(np.uint32)
-    keys >>= _8
-    if len(keys):
-        starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-        keys, counts = keys[starts], np.add.reduceat(counts, starts)
-    postings = (keys << _8).astype(np.uint32)
-    postings |= np.minimum(counts, MAX_COUNT).astype(np.uint32)
-    return (keys >> np.uint64(24)).astype(np.int64), postings
+    def _word_table(self, words: list[bytes], ranks: Numbers) -> dict[str, bytes]:
+        totals = np.zeros(len(words), np.int64)
+        for piece in self._counted:
+            totals[ranks[piece.words]] += piece.counts
+        ends = np.cumsum(totals)
+        following = ends - totals
+        postings = np.empty(int(totals.sum()), np.uint32)
+        for piece in self._counted:
+            places = ranks[piece.words]
+            postings[_spread(following[places], piece.counts)] = piece.postings
+            following[places] += piece.counts
+        return table_parts(words, ends.astype(np.uint32).tobytes(), postings.tobytes())
 
 
-def _terms_of(words: Sequence[bytes]) -> tuple[dict[bytes, array[int]], NDArray[np.int64]]:
-    """Return the raw words of each term, and how many terms more than one each word has.
-
-    A term's own spelling is not among its words: whoever looks a term up knows it.
-    """
-    variants: dict[bytes, array[int]] = {}
-    extra = np.zeros(len(words), np.int64)
-    for number, word in enumerate(words):
-        # Each word comes once, so that the cache would only be in the way.
-        terms = word_terms.__wrapped__(word)
-        if len(terms) != 1:
-            extra[number] = len(terms) - 1
-        for term in terms:
-            if term != word:
-                found = variants.get(term)
-                if found is None:
-                    variants[term] = array("I", (number,))
-                else:
-                    found.append(number)
-    return variants, extra
+def _counted(rows: NDArray[np.uint64]) -> _Counted:
+    """Add up rows, `word << 32 | window << 8 | count` each, whose words and windows are equal."""
+    rows.sort()
+    counts = (rows & np.uint64(MAX_COUNT)).astype(np.uint32)
+    rows >>= _8
+    starts = run_starts(rows)
+    rows = rows[starts]
+    totals = np.minimum(np.add.reduceat(counts, starts), MAX_COUNT) if len(starts) else counts
+    postings = (rows << _8).astype(np.uint32) | totals.astype(np.uint32)
+    words = (rows >> _24).astype(np.uint32)
+    firsts = run_starts(words)
+    return _Counted(words[firsts], np.diff(firsts, append=len(words)), postings)
 
 
-def _parts(entries: Mapping[bytes, array[int]]) -> dict[str, bytes]:
-    keys = sorted(entries)
-    values = [entries[key] for key in keys]
-    ends = np.cumsum([len(value) for value in values], dtype=np.uint32)
-    return table_parts(keys, ends.tobytes(), b"".join(values))
+def _spread(firsts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return `firsts[n]` and the numbers that follow it, `sizes[n]` in all, for each n."""
+    ends = np.cumsum(sizes)
+    spread = np.repeat(firsts - (ends - sizes), sizes)
+    spread += np.arange(len(spread))
+    return spread
 
 
-def _sums(values: NDArray[np.int64], sizes: NDArray[np.integer]) -> NDArray[np.uint32]:
+def _sums(values: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Add up runs of values of these sizes, some of which may be empty."""
-    totals = np.concatenate(([0], np.cumsum(values)))
-    ends = np.cumsum(sizes, dtype=np.int64)
-    return (totals[ends] - totals[ends - sizes]).astype(np.uint32)
+    totals = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
+    ends = np.cumsum(sizes)
+    sums: NDArray[np.int64] = totals[ends] - totals[ends - sizes]
+    return sums

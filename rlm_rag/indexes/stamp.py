@@ -10,7 +10,16 @@ from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.segment import STAMP_BYTES
 from rlm_rag.kept import sources_digest
 
-_ANALYSIS = ("build", "definitions", "languages", "postings", "terms", "windows")
+_ANALYSIS = (
+    "build",
+    "definitions",
+    "languages",
+    "line_texts",
+    "postings",
+    "terms",
+    "vocabulary",
+    "windows",
+)
 _SOURCES = (*(f"indexes/{name}.py" for name in _ANALYSIS), "lines.py")
 
 

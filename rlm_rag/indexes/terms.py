@@ -42,6 +42,9 @@ _UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
+_UNSPACED_CHARACTER = re.compile(
+    "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _UNSPACED) + "]"
+)
 _UNSPACED_CLASS, _UPPER, _LOWER, _DIGIT = "u", "A", "a", "0"
 
 
@@ -86,8 +89,12 @@ def _ascii_terms(word: bytes) -> tuple[bytes, ...]:
 
 
 def _unicode_terms(word: str) -> tuple[bytes, ...]:
+    text = unicodedata.normalize("NFKC", word)
+    if text.isalpha() and text[1:].islower() and not _UNSPACED_CHARACTER.search(text):
+        # In one piece, as most are.
+        return _encoded([_folded(text)])
     terms: list[str] = []
-    for run in _runs(unicodedata.normalize("NFKC", word)):
+    for run in _runs(text):
         if _class_of(run[0]) == _UNSPACED_CLASS:
             terms.extend(run[at : at + 2] for at in range(len(run) - 1))
             terms.extend(run)
@@ -95,8 +102,13 @@ def _unicode_terms(word: str) -> tuple[bytes, ...]:
             parts = [_folded(part) for part in _camel_parts(run)]
             terms.append("".join(parts))
             terms.extend(parts)
-    terms.extend(plain for term in tuple(terms) if (plain := _without_accents(term)))
-    distinct = dict.fromkeys(terms)
+    return _encoded(terms)
+
+
+def _encoded(terms: list[str]) -> tuple[bytes, ...]:
+    """Return distinct terms, then those without accents, as bytes."""
+    plain = map(_without_accents, terms)
+    distinct = dict.fromkeys((*terms, *filter(None, plain)))
     return tuple(term.encode("utf-8", "surrogatepass") for term in distinct if term)
 
 
@@ -157,11 +169,20 @@ def _folded(part: str) -> str:
 
 def _without_accents(term: str) -> str | None:
     """Return the ASCII form of an accented Latin term, so that `cafe` finds `café`."""
-    if term.isascii():
+    if term.isascii() or not all(map(_is_latin, term)):
         return None
     plain = "".join(
         character
         for character in unicodedata.normalize("NFKD", term)
         if not unicodedata.combining(character)
     )
-    return plain if plain.isascii() and plain.isalnum() else None
+    return plain if plain.isalnum() else None
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_latin(character: str) -> bool:
+    """Whether a character is ASCII but for its accents, or an accent."""
+    return all(
+        part.isascii() or unicodedata.combining(part)
+        for part in unicodedata.normalize("NFKD", character)
+    )

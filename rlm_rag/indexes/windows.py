@@ -25,3 +25,17 @@ def windows_of_line(line: int, line_count: int) -> range:
     last = min((line - 1) // STRIDE_LINES, window_count(line_count) - 1)
     first = max(0, (line - WINDOW_LINES + STRIDE_LINES - 1) // STRIDE_LINES)
     return range(first, last + 1)
+
+
+def window_borders(line_count: int) -> list[int]:
+    """Return the lines, counted from 0, between which every window is three stretches.
+
+    Window n begins with stretch 2n; the last border is `line_count`. Empty for no lines.
+    """
+    count = window_count(line_count)
+    if not count:
+        return []
+    borders: list[int] = []
+    for first in range(0, count * STRIDE_LINES, STRIDE_LINES):
+        borders += (first, first + OVERLAP_LINES)
+    return [min(line, line_count) for line in (*borders, count * STRIDE_LINES, line_count)]

@@ -135,9 +135,8 @@ def test_a_page_of_postings_that_is_damaged_is_noticed_when_it_is_read(tmp_path:
 
     builder = SegmentBuilder()
     for number in range(20_000):
-        builder.add_document(
-            number.to_bytes(16, "big"), [[b"word"]] if number else [[b"word", b"first"]], [{}]
-        )
+        words = [b"word"] if number else [b"word", b"first"]
+        builder.add_document(number.to_bytes(16, "big"), [words, [], []])
     data = builder.encode(STAMP)
     whole = Segment(data, STAMP)
     whole.check()

@@ -71,3 +71,10 @@ def test_cutting_keeps_the_length_and_any_text_has_terms(text: str) -> None:
 def test_a_lower_case_word_finds_its_upper_case_form(word: str) -> None:
     if len(word) < 60 and word.isalpha() and word.upper().casefold() == word.casefold():
         assert set(terms_of(word)) & set(terms_of(word.upper()))
+
+
+@given(st.text(max_size=12))
+def test_a_word_that_is_one_of_its_terms_is_the_first(text: str) -> None:
+    for word in raw_words(text):
+        terms = word_terms(word)
+        assert word not in terms[1:]
