@@ -87,7 +87,8 @@ class Budget:
     """What a run may spend, has spent, and has promised to calls in flight.
 
     One final root call is kept back from the start in calls, tokens, money and time; only
-    `reserve_final` may use it. `final` estimates it until `expect_final` knows better.
+    `reserve_final` may use it. `final` estimates it until `expect_final` knows better. A run that
+    is taken up again has taken `elapsed_seconds`, and `carry_over` counts what it had spent.
     """
 
     def __init__(
@@ -96,10 +97,11 @@ class Budget:
         *,
         clock: Callable[[], float] = time.monotonic,
         final: CallEstimate | None = None,
+        elapsed_seconds: float = 0.0,
     ) -> None:
         self._limits = limits
         self._clock = clock
-        self._started = clock()
+        self._started = clock() - elapsed_seconds
         self._final = final or CallEstimate(0, 0, 0.0)
         self._final_taken = False
         self._pending: dict[int, _Pending] = {}
@@ -191,8 +193,8 @@ class Budget:
         pending.calls += 1
         self._promise(_Amounts(calls=1))
 
-    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
-        """Count what a call cost; `usage.calls` is the number of its requests, retries included.
+    def settle(self, reservation: Reservation, usage: Usage | None) -> Usage:
+        """Count what a call cost, and return it; `usage.calls` counts its requests, retries too.
 
         None, for a call that was sent and whose cost nobody knows, counts its whole estimate.
 
@@ -209,14 +211,17 @@ class Budget:
                 usd=estimate.usd,
             )
         self._withdraw(self._pending.pop(reservation.id))
-        usd = usage.usd if usage.usd is not None else estimate.usd or 0.0
-        self._spent = _Amounts(
-            self._spent.calls + usage.calls,
-            self._spent.tokens + usage.input_tokens + usage.output_tokens,
-            self._spent.usd + usd,
-        )
+        self._spend(usage, estimate)
         self._count(usage, reservation.model, reservation.role)
         self._wake_next()
+        return usage
+
+    def carry_over(
+        self, usage: Usage, estimate: CallEstimate, *, model: str, role: CallRole
+    ) -> None:
+        """Count a call that was made before this budget was."""
+        self._spend(usage, estimate)
+        self._add(usage, model, role)
 
     def release(self, reservation: Reservation) -> None:
         """Give back what a call that was not sent had reserved; idempotent."""
@@ -293,6 +298,17 @@ class Budget:
 
     def _count(self, usage: Usage, model: str, role: CallRole) -> None:
         meter.count(usage, model)
+        self._add(usage, model, role)
+
+    def _spend(self, usage: Usage, estimate: CallEstimate) -> None:
+        usd = usage.usd if usage.usd is not None else estimate.usd or 0.0
+        self._spent = _Amounts(
+            self._spent.calls + usage.calls,
+            self._spent.tokens + usage.input_tokens + usage.output_tokens,
+            self._spent.usd + usd,
+        )
+
+    def _add(self, usage: Usage, model: str, role: CallRole) -> None:
         self._usage += usage
         self._by_model[model] = self._by_model.get(model, Usage()) + usage
         self._by_role[role] = self._by_role.get(role, Usage()) + usage

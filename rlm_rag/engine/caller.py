@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 
@@ -29,12 +29,17 @@ class Told(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`seq` is the call's order within `block`; `seconds` it may take, None for no bound.
+    """`seq` is the call's order within `block`, `item` a place in the batch that it asks for.
 
-    `on_child` is told each child RLM that the call starts.
+    `seconds` it may take, None for no bound. `on_child` is told each child RLM that it starts.
     """
 
     block: int
     seq: int
     seconds: float | None = None
     on_child: Callable[[Told], None] | None = None
+    item: int | None = None
+
+    def at(self, item: int) -> Caller:
+        """Return the caller of one place in the batch."""
+        return replace(self, item=item)

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeGuard
 
+from rlm_rag.engine import meter
 from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached, Reservation
 from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.past import Past
+from rlm_rag.engine.recorded import Call
 from rlm_rag.errors import ContextWindowError, ModelError
 from rlm_rag.models.base import Completion, LanguageModel, Message, ModelRequest, Usage
 from rlm_rag.models.limiter import Limiter
@@ -62,12 +65,17 @@ class _Asking:
     role: Role
     block: int | None
     seq: int | None
+    item: int | None
+    turn: int | None
     max_output_tokens: int | None
     final: bool
 
 
 class ModelCalls:
-    """Sends the calls of one RLM; `keeps_final` is the root's, which may take the last call."""
+    """Sends the calls of one RLM; `keeps_final` is the root's, which may take the last call.
+
+    What `past` has a reply to is not sent, and costs what it has cost then.
+    """
 
     def __init__(
         self,
@@ -76,14 +84,16 @@ class ModelCalls:
         budget: Budget,
         limits: Limits,
         recorder: Recorder,
+        past: Past,
         keeps_final: bool = True,
     ) -> None:
+        self._past = past
         self._keeps_final = keeps_final
         self._run_id = run_id
         self._budget = budget
         self._limits = limits
         self._recorder = recorder
-        self._sent = 0
+        self._sent = past.calls_of(run_id)
 
     async def complete(
         self,
@@ -93,12 +103,15 @@ class ModelCalls:
         role: Role,
         block: int | None = None,
         seq: int | None = None,
+        item: int | None = None,
+        turn: int | None = None,
         max_output_tokens: int | None = None,
         final: bool = False,
     ) -> Completion:
         """Send one call, retries included; `final` draws on what was reserved for the last one.
 
-        Where only calls in flight keep it from fitting the limits, it waits for them.
+        Where only calls in flight keep it from fitting the limits, it waits for them. A root
+        call is known by its `turn`, a leaf call by its place: `block`, `seq`, `item`.
 
         Raises:
             LimitReached: the call does not fit what is left; nothing was sent.
@@ -106,8 +119,22 @@ class ModelCalls:
         """
         ordered = alternate(messages)
         asking = _Asking(
-            ordered, count_message_tokens(ordered), role, block, seq, max_output_tokens, final
+            ordered,
+            count_message_tokens(ordered),
+            role,
+            block,
+            seq,
+            item,
+            turn,
+            max_output_tokens,
+            final,
         )
+        recorded = self._recorded(asking)
+        if recorded is not None and recorded.completion is not None:
+            meter.count(recorded.cost, recorded.sent.model)
+            self._expect_final(model, asking)
+            return recorded.completion
+        self._past.check_goes_on(self._run_id)
         failure: ModelError | None = None
         for candidate in model.fallbacks.for_call(model):
             try:
@@ -125,6 +152,21 @@ class ModelCalls:
                 return completion
         assert failure is not None
         raise failure
+
+    def _recorded(self, asking: _Asking) -> Call | None:
+        """Return the call that was answered before in the place of this one."""
+        past, run = self._past, self._run_id
+        if asking.final:
+            return past.last_reply(run, asking.messages)
+        if asking.turn is not None:
+            return past.root_reply(run, asking.turn)
+        return past.leaf_reply(run, asking.block, asking.seq, asking.item, asking.messages)
+
+    def _expect_final(self, model: PricedModel, asking: _Asking) -> None:
+        """The last root call has the same history before it, so it costs about as much."""
+        if asking.role == "root" and self._keeps_final and not asking.final:
+            cap = self.output_cap(model.facts, asking.max_output_tokens)
+            self._budget.expect_final(_estimate(model.facts, asking.prompt_tokens, cap))
 
     async def _complete(self, model: PricedModel, asking: _Asking) -> Completion:
         """Have one model serve a call, or one like it that is under way or was kept."""
@@ -151,12 +193,12 @@ class ModelCalls:
                 saved_usd=completion.usage.saved_usd, model=model.name, role=asking.role
             )
             call = self._record_call(model, asking)
-            self._record_reply(call, completion.model, completion, started, None)
+            self._record_reply(call, completion.model, completion, started)
         return completion
 
     async def _send(self, model: PricedModel, asking: _Asking, request: ModelRequest) -> Completion:
         reservation = await self._reserve(model, asking, request.max_output_tokens)
-        call = self._record_call(model, asking)
+        call = self._record_call(model, asking, reservation.estimate)
         started = time.monotonic()
         attempts = _Attempts(self._budget, reservation)
         try:
@@ -172,26 +214,23 @@ class ModelCalls:
                 ),
             )
         except (ModelError, LimitReached) as error:
-            attempts.failed()
             said = f"not sent: {error.detail}" if isinstance(error, LimitReached) else told(error)
-            self._record_reply(call, model.name, None, started, said)
+            self._record_failure(call, model.name, attempts.failed(), started, said)
             raise
         except BaseException:
-            attempts.unknown()
-            self._record_reply(call, model.name, None, started, "the call was cancelled")
+            spent = attempts.unknown()
+            self._record_failure(call, model.name, spent, started, "the call was cancelled")
             raise
         completion = replace(completion, usage=_priced(completion.usage, model.facts))
         self._budget.settle(reservation, completion.usage)
-        self._record_reply(call, completion.model, completion, started, None)
+        self._record_reply(call, completion.model, completion, started)
         return completion
 
     async def _reserve(self, model: PricedModel, asking: _Asking, cap: int | None) -> Reservation:
         estimate = _estimate(model.facts, asking.prompt_tokens, cap)
         if asking.final and self._keeps_final:
             return self._budget.reserve_final(estimate, model=model.name)
-        if asking.role == "root" and self._keeps_final:
-            # The last root call has the same history before it, so it costs about as much.
-            self._budget.expect_final(estimate)
+        self._expect_final(model, asking)
         return await self._budget.admit(estimate, model=model.name, role=asking.role)
 
     def output_cap(self, facts: ModelFacts, asked: int | None) -> int | None:
@@ -208,7 +247,9 @@ class ModelCalls:
             return self._limits.call_seconds
         return min(self._limits.call_seconds, max(left, LEAST_SECONDS))
 
-    def _record_call(self, model: PricedModel, asking: _Asking) -> int:
+    def _record_call(
+        self, model: PricedModel, asking: _Asking, estimate: CallEstimate | None = None
+    ) -> int:
         self._sent += 1
         messages = () if asking.role == "root" else asking.messages
         self._recorder.record(
@@ -220,26 +261,33 @@ class ModelCalls:
                 block=asking.block,
                 seq=asking.seq,
                 messages=[{"role": m.role, "content": m.content} for m in messages],
+                item=asking.item,
+                estimate={} if estimate is None else asdict(estimate),
             )
         )
         return self._sent
+
+    def _record_failure(
+        self, call: int, model: str, spent: Usage, started: float, error: str
+    ) -> None:
+        self._record_reply(call, model, Completion("", spent, model, "other"), started, error)
 
     def _record_reply(
         self,
         call: int,
         model: str,
-        completion: Completion | None,
+        completion: Completion,
         started: float,
-        error: str | None,
+        error: str | None = None,
     ) -> None:
         self._recorder.record(
             events.ReplyReceived(
                 run=self._run_id,
                 call=call,
-                text=completion.text if completion else "",
+                text=completion.text,
                 model=model,
-                finish_reason=completion.finish_reason if completion else "other",
-                usage=asdict(completion.usage if completion else Usage()),
+                finish_reason=completion.finish_reason,
+                usage=asdict(completion.usage),
                 seconds=round(time.monotonic() - started, 6),
                 error=error,
             )
@@ -259,18 +307,19 @@ class _Attempts:
             self._budget.reserve_retry(self._reservation)
         self._begun += 1
 
-    def failed(self) -> None:
-        if self._begun:
-            self._budget.settle(self._reservation, Usage(calls=self._begun))
-        else:
-            self._budget.release(self._reservation)
+    def failed(self) -> Usage:
+        return self._settled(Usage(calls=self._begun))
 
-    def unknown(self) -> None:
+    def unknown(self) -> Usage:
         """A cancelled request may have been billed: count what had been set aside for it."""
+        return self._settled(None)
+
+    def _settled(self, usage: Usage | None) -> Usage:
+        """Count what was spent, where a request was sent at all, and return it."""
         if self._begun:
-            self._budget.settle(self._reservation, None)
-        else:
-            self._budget.release(self._reservation)
+            return self._budget.settle(self._reservation, usage)
+        self._budget.release(self._reservation)
+        return Usage()
 
 
 def told(error: ModelError) -> str:

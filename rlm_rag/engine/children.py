@@ -50,7 +50,7 @@ class Children:
         self._subcalls = subcalls
         self._reader = reader
         self._open_rlm = open_rlm
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(tree.past.children_of(parent.run_id) + 1)
 
     @property
     def are_leaves(self) -> bool:
@@ -81,8 +81,8 @@ class Children:
         each = paths if aligned else itertools.repeat(paths)
         replies = await gather_within(
             (
-                self._query(prompt, model, own, caller)
-                for prompt, own in zip(prompts, each, strict=False)
+                self._query(prompt, model, own, caller.at(place))
+                for place, (prompt, own) in enumerate(zip(prompts, each, strict=False))
             ),
             caller.seconds,
         )
@@ -127,11 +127,11 @@ class Children:
     async def _child(self, prompt: str, root: PricedModel, view: View, caller: Caller) -> LeafReply:
         parent = self._parent
         assignment = Assignment(
-            run_id=f"{parent.run_id}.{next(self._numbers)}",
+            run_id=self._run_id(prompt, caller),
             question=prompt,
             root=root,
             depth=parent.depth + 1,
-            parent=Parent(parent.run_id, caller.block, caller.seq, parent.question),
+            parent=Parent(parent.run_id, caller.block, caller.seq, caller.item, parent.question),
         )
         with metered() as meter:
             try:
@@ -154,6 +154,12 @@ class Children:
             usage=meter.usage,
             model=root.name,
         )
+
+    def _run_id(self, prompt: str, caller: Caller) -> str:
+        """Return the id of the child that this call had started already, or a new one."""
+        parent = self._parent.run_id
+        started = self._tree.past.child(parent, caller.block, caller.seq, caller.item, prompt)
+        return started or f"{parent}.{next(self._numbers)}"
 
     async def _driven(self, loop: Loop, assignment: Assignment, meter: Meter) -> Ending:
         """Run a child to its end, and record it, whatever ended it."""

@@ -63,7 +63,11 @@ class Delegate:
         except (Refused, RetrievalError) as error:
             return {"": failed(str(error)).to_json()}
         replies = await gather_within(
-            (self._read(one, asked, chosen, caller) for one in found.values()), caller.seconds
+            (
+                self._read(one, asked, chosen, caller.at(place))
+                for place, one in enumerate(found.values())
+            ),
+            caller.seconds,
         )
         return {path: reply.to_json() for path, reply in zip(found, replies, strict=True)}
 
@@ -156,7 +160,10 @@ class Delegate:
         model: PricedModel,
         caller: Caller,
     ) -> LeafReply:
-        mapped = await _gathered(self._read(item, map_prompt, model, caller) for item in items)
+        mapped = await _gathered(
+            self._read(item, map_prompt, model, caller.at(place))
+            for place, item in enumerate(items)
+        )
         good = [
             (item.path, reply.text)
             for item, reply in zip(items, mapped, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlm_rag.models.base import Message
 from rlm_rag.sandbox.session import BlockError, BlockResult
@@ -53,6 +53,12 @@ class History:
         new = self._messages[self._taken :]
         self._taken = len(self._messages)
         return [{"role": message.role, "content": message.content} for message in new]
+
+    def retell(self, messages: Sequence[Mapping[str, str]]) -> None:
+        """Put what was said in an earlier stretch of the run in the place of the newest."""
+        first = len(self._messages) - len(messages)
+        for place, told in enumerate(messages, first):
+            self._messages[place] = replace(self._messages[place], content=told["content"])
 
 
 def feedback(blocks: Sequence[RanBlock], notes: Sequence[str], status: str) -> str:

@@ -18,6 +18,7 @@ from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.hints import Hints
 from rlm_rag.engine.history import History, RanBlock, error_text, feedback
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.past import Past
 from rlm_rag.engine.reply import Block, ParsedReply, parse_reply
 from rlm_rag.engine.stated import stated_answer
 from rlm_rag.engine.tasks import Tasks
@@ -72,8 +73,10 @@ class Loop:
         limits: Limits,
         recorder: Recorder,
         doubts: Doubts,
+        past: Past,
     ) -> None:
         self._run_id = run_id
+        self._past = past
         self._history = history
         self._session = session
         self._calls = calls
@@ -98,8 +101,9 @@ class Loop:
         self.iterations = 0
 
     def tell(self, text: str) -> None:
-        """Have the root model read `text` in its next turn."""
-        self._inbox.append(text)
+        """Have the root model read `text` in its next turn, unless it had read it before."""
+        if not self._past.heard(self._run_id, text):
+            self._inbox.append(text)
 
     def said(self) -> Sequence[Mapping[str, str]]:
         """The beginnings of what was said since the first prompt, as role and content."""
@@ -168,7 +172,12 @@ class Loop:
     async def _ask_root(self, turn: int) -> Completion:
         new = self._history.take_new()
         self._recorder.record(events.TurnStarted(run=self._run_id, turn=turn, messages=new))
-        completion = await self._calls.complete(self._root, self._history.messages, role="root")
+        told = self._past.turn(self._run_id, turn)
+        if told is not None:
+            self._history.retell(told)
+        completion = await self._calls.complete(
+            self._root, self._history.messages, role="root", turn=turn
+        )
         self._history.replied(completion.text)
         return completion
 

@@ -17,6 +17,8 @@ from rlm_rag.indexes.requests import BordersRequest, BordersResult
 from rlm_rag.lines import count_lines
 from rlm_rag.models.base import Message, Usage
 from rlm_rag.models.tokens import count_message_tokens, count_tokens
+from rlm_rag.trace.events import Delegated
+from rlm_rag.trace.recorder import Recorder
 
 UNKNOWN_WINDOW_TOKENS = 8_192
 """Taken for the window of a model of which nothing is known: what small local servers start
@@ -48,10 +50,20 @@ class Part:
 class Reader:
     """Has one RLM's sub-models read materials, and counts the lines sent as delegated."""
 
-    def __init__(self, *, subcalls: SubCalls, view: View, coverage: Coverage) -> None:
+    def __init__(
+        self,
+        *,
+        run_id: str,
+        subcalls: SubCalls,
+        view: View,
+        coverage: Coverage,
+        recorder: Recorder,
+    ) -> None:
+        self._run_id = run_id
         self._subcalls = subcalls
         self._view = view
         self._coverage = coverage
+        self._recorder = recorder
 
     def room_tokens(self, model: PricedModel, prompt: str, path: str = "") -> int:
         """Return how many tokens of text fit a call beside `prompt` and the reply.
@@ -75,7 +87,11 @@ class Reader:
         for path in paths:
             text = None if path in self._view.added.documents else self._view.text(path)
             if text:
-                self._coverage.delegated(path, 1, count_lines(text))
+                self._delegated(path, 1, count_lines(text))
+
+    def _delegated(self, path: str, first: int, last: int) -> None:
+        self._coverage.delegated(path, first, last)
+        self._recorder.record(Delegated(run=self._run_id, path=path, first=first, last=last))
 
     async def chunks(self, material: Material, room_tokens: int) -> list[Chunk]:
         """Return the material in pieces of at most `room_tokens`."""
@@ -126,7 +142,7 @@ class Reader:
         message = Message("user", _prompt(material.path, chunk, total_lines, prompt))
         reply = await self._subcalls.ask(model, [message], caller=caller)
         if reply.ok and material.known:
-            self._coverage.delegated(material.path, chunk.line, chunk.end_line)
+            self._delegated(material.path, chunk.line, chunk.end_line)
         halves = _halves(chunk) if halvings and (reply.too_long or reply.truncated) else []
         if len(halves) < 2:
             return [Part(chunk, reply)]

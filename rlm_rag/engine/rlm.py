@@ -40,7 +40,13 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
     limits, run_id = tree.limits, assignment.run_id
     calls = _model_calls(tree, assignment)
     subcalls = SubCalls(calls=calls, lineup=tree.lineup)
-    reader = Reader(subcalls=subcalls, view=view, coverage=tree.coverage)
+    reader = Reader(
+        run_id=run_id,
+        subcalls=subcalls,
+        view=view,
+        coverage=tree.coverage,
+        recorder=tree.recorder,
+    )
     children = Children(
         tree=tree,
         parent=assignment,
@@ -51,9 +57,9 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
     )
     delegate = Delegate(subcalls=subcalls, view=view, reader=reader, concurrency=limits.concurrency)
     functions = _functions(subcalls, delegate, children)
-    tasks = Tasks(run_id=run_id, functions=functions, recorder=tree.recorder)
+    tasks = Tasks(run_id=run_id, functions=functions, recorder=tree.recorder, past=tree.past)
     handlers = {**functions, **tasks.handlers(), **_own(tree, assignment, view)}
-    async with _session(tree, assignment, view, handlers) as session:
+    async with _session(tree, assignment, view, handlers, tasks) as session:
         _record_start(tree, assignment, view, session)
         try:
             yield Loop(
@@ -67,6 +73,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
                 limits=limits,
                 recorder=tree.recorder,
                 doubts=_doubts(assignment, view),
+                past=tree.past,
             )
         finally:
             await tasks.close()
@@ -86,12 +93,17 @@ def _model_calls(tree: Tree, assignment: Assignment) -> ModelCalls:
         budget=tree.budget,
         limits=tree.limits,
         recorder=tree.recorder,
+        past=tree.past,
         keeps_final=assignment.depth == 0,
     )
 
 
 def _session(
-    tree: Tree, assignment: Assignment, view: View, handlers: Mapping[str, Handler]
+    tree: Tree,
+    assignment: Assignment,
+    view: View,
+    handlers: Mapping[str, Handler],
+    tasks: Tasks,
 ) -> Session:
     services = Services(
         run_id=assignment.run_id,
@@ -99,6 +111,8 @@ def _session(
         handlers=handlers,
         recorder=tree.recorder,
         coverage=tree.coverage,
+        past=tree.past,
+        again={"add_context": handlers["add_context"], **tasks.again()},
         await_seconds=tree.limits.await_seconds,
     )
     return Session(
@@ -232,6 +246,8 @@ def _record_start(tree: Tree, assignment: Assignment, view: View, session: Sessi
             parent=None if parent is None else parent.run_id,
             parent_block=None if parent is None else parent.block,
             parent_call=None if parent is None else parent.seq,
+            parent_item=None if parent is None else parent.item,
+            options={} if assignment.parent is not None else tree.options,
             depth=assignment.depth,
         )
     )

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from rlm_rag import __version__
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
-from rlm_rag.engine.budget import Budget
+from rlm_rag.engine.budget import Budget, CallEstimate
 from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.images import read_images
-from rlm_rag.engine.limits import Limits
-from rlm_rag.engine.lineup import Lineup, ModelNames, ModelSettings, open_lineup
+from rlm_rag.engine.lineup import Lineup, open_lineup
 from rlm_rag.engine.loop import Ending, Loop
+from rlm_rag.engine.options import RunOptions as RunOptions
+from rlm_rag.engine.options import to_record
+from rlm_rag.engine.past import Past
 from rlm_rag.engine.prompts.texts import load_profile
 from rlm_rag.engine.rlm import open_rlm
 from rlm_rag.engine.slots import Slots
 from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.engine.view import View
-from rlm_rag.errors import TraceError, UsageError
+from rlm_rag.errors import DivergedError, TraceError, UsageError
 from rlm_rag.indexes.requests import Retriever
-from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.layers import abandon_self_test, choose_layer
 from rlm_rag.sandbox.opening import Isolation
 from rlm_rag.settings import STRATEGIES
@@ -33,24 +35,11 @@ from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.store import TraceStore, new_run_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """How a question is to be answered; `RLM` documents each."""
-
-    names: ModelNames
-    asking: ModelSettings
-    limits: Limits
-    sandbox: str
-    sandbox_image: str
-    worker_limits: WorkerLimits
-    strategy: str
-    trace: bool | Path
-    cache: bool | Path
-    on_event: Callable[[events.Event], None] | None
-
-
 class Run:
-    """One run; used once, on the library's loop."""
+    """One run; used once, on the library's loop.
+
+    Given a `past` it is taken up again, or replayed.
+    """
 
     def __init__(
         self,
@@ -60,13 +49,15 @@ class Run:
         question: str,
         options: RunOptions,
         images: Sequence[str | Path] = (),
+        past: Past | None = None,
     ) -> None:
         self._corpus = corpus
         self._retriever = retriever
         self._question = question
         self._images = images
         self._options = options
-        self._run_id = new_run_id()
+        self._past = past or Past()
+        self._run_id = self._past.run_id or new_run_id()
         self._interrupted = False
         self._running: asyncio.Future[Answer] | None = None
         self._driving: asyncio.Future[Ending] | None = None
@@ -113,11 +104,13 @@ class Run:
             images = read_images(self._images, model=lineup.root.name, facts=lineup.root.facts)
             recorder = self._open_recorder()
             stack.callback(recorder.close)
-            budget = Budget(self._options.limits)
-            coverage = Coverage()
+            budget, coverage = self._carried_over()
             loop = await self._open_loop(stack, lineup, images, recorder, budget, coverage)
             try:
                 ending = await self._drive(loop)
+            except DivergedError:
+                # The trace stays as it is, for the version or the corpus that it is of.
+                raise
             except Exception as error:
                 # The trace of a run that failed has its end too.
                 failed = Ending("", "errors", str(error))
@@ -146,7 +139,26 @@ class Run:
             options.names, options.asking, limits=options.limits, cache=options.cache
         )
 
+    def _carried_over(self) -> tuple[Budget, Coverage]:
+        """Return a budget and a coverage with what the past has of them."""
+        budget = Budget(self._options.limits, elapsed_seconds=self._past.elapsed_seconds)
+        for sent, usage in self._past.spent():
+            estimate = CallEstimate(0, 0, sent.estimate.get("usd"))
+            budget.carry_over(
+                usage,
+                estimate,
+                model=sent.model,
+                role="root" if sent.role == "root" else "sub",
+            )
+        coverage = Coverage()
+        for way, path, first, last in self._past.seen():
+            record = {"read": coverage.read, "delegated": coverage.delegated}.get(way)
+            (record or coverage.searched)(path, first, last)
+        return budget, coverage
+
     def _open_recorder(self) -> Recorder:
+        if self._past.run_id:
+            return self._reopened(self._past)
         trace = self._options.trace
         if trace is False:
             return Recorder(None, listener=self._options.on_event)
@@ -156,6 +168,18 @@ class Run:
             failure = f"{error.message} ({error.hint})"
             return Recorder(None, listener=self._options.on_event, failure=failure)
         return store.create(self._run_id, listener=self._options.on_event)
+
+    def _reopened(self, past: Past) -> Recorder:
+        listener = self._options.on_event
+        if past.is_over:
+            return Recorder(None, listener=listener, known=past.knows)
+        recorder = Recorder(past.path, listener=listener, known=past.knows, after=past.lines)
+        recorder.record(
+            events.Resumed(
+                run=self._run_id, limits=asdict(self._options.limits), version=__version__
+            )
+        )
+        return recorder
 
     async def _open_loop(
         self,
@@ -177,6 +201,8 @@ class Run:
             profile=load_profile(),
             lineup=lineup,
             slots=Slots(limits.live_children, limits.depth),
+            past=self._past,
+            options=to_record(self._options, self._images),
         )
         view = View(self._corpus, self._retriever)
         stack.push_async_callback(view.aclose)

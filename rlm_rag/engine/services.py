@@ -10,10 +10,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
+from rlm_rag.engine import meter
 from rlm_rag.engine.added import PREFIX
 from rlm_rag.engine.arguments import bind
 from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.past import Past
+from rlm_rag.engine.sameness import asked as digest
 from rlm_rag.engine.view import View
 from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.requests import (
@@ -33,7 +36,7 @@ from rlm_rag.indexes.requests import (
 )
 from rlm_rag.indexes.wire import to_json
 from rlm_rag.sandbox.session import ServiceCall, ServiceError, ServiceReply
-from rlm_rag.trace.events import Retrieved
+from rlm_rag.trace.events import Retrieved, Served
 from rlm_rag.trace.recorder import Recorder
 
 
@@ -109,7 +112,9 @@ Handler = Callable[..., Awaitable[Any]]
 class Services:
     """Serves the calls of one RLM's blocks: retrieval itself, the rest by `handlers`.
 
-    Before the worker has waited `await_seconds` for a reply, what is not done is given up.
+    Before the worker has waited `await_seconds` for a reply, what is not done is given up. What
+    `past` has an answer to is answered from there; `again` has what must be done once more in
+    that case, by name, so that the host is as it was.
     """
 
     def __init__(
@@ -120,8 +125,12 @@ class Services:
         handlers: Mapping[str, Handler],
         recorder: Recorder,
         coverage: Coverage,
+        past: Past,
+        again: Mapping[str, Handler],
         await_seconds: float,
     ) -> None:
+        self._past = past
+        self._again = again
         self._run_id = run_id
         self._view = view
         self._handlers = handlers
@@ -150,7 +159,50 @@ class Services:
             raise ServiceError("unknown_service", f"{call.name!r} is not offered in this run")
         caller = Caller(call.block, seq, seconds=self._seconds)
         bound = bind(call.name, call.args, call.kwargs, handler, caller=caller)
-        return ServiceReply(await handler(**bound))
+        arguments = {name: value for name, value in bound.items() if name != "caller"}
+        found = self._past.answer(self._run_id, call.block, seq, call.name, arguments)
+        if found is not None:
+            return await self._repeat(found, bound)
+        if call.name not in self._again:
+            self._past.check_goes_on(self._run_id)
+        try:
+            value = await handler(**bound)
+        except ServiceError as error:
+            self._record_served(call, seq, arguments, None, error)
+            raise
+        self._record_served(call, seq, arguments, value, None)
+        return ServiceReply(value)
+
+    async def _repeat(self, found: Served | Retrieved, bound: Mapping[str, Any]) -> ServiceReply:
+        """Answer as it was answered then; it has cost what it cost."""
+        again = self._again.get(found.name)
+        if again is not None and found.error is None:
+            await again(**bound)
+        if found.name != "spawn":
+            for model, usage in self._past.costs(self._run_id, found.block, found.seq):
+                meter.count(usage, model)
+        return _reply_of(found)
+
+    def _record_served(
+        self,
+        call: ServiceCall,
+        seq: int,
+        arguments: Mapping[str, Any],
+        value: Any,
+        error: ServiceError | None,
+    ) -> None:
+        self._recorder.record(
+            Served(
+                run=self._run_id,
+                block=call.block,
+                seq=seq,
+                name=call.name,
+                asked=digest(arguments),
+                result=value,
+                error=None if error is None else error.message,
+                kind=None if error is None else error.kind,
+            )
+        )
 
     def _next_seq(self, block: int) -> int:
         if block != self._block:
@@ -161,40 +213,47 @@ class Services:
     async def _retrieve(self, call: ServiceCall, seq: int) -> ServiceReply:
         arguments = bind(call.name, call.args, call.kwargs, _REQUESTS[call.name])
         request = _REQUESTS[call.name](**arguments)
+        kept = {name: _recorded(value) for name, value in arguments.items()}
+        found = self._past.answer(self._run_id, call.block, seq, call.name, kept)
+        if found is not None:
+            return _reply_of(found)
+        self._past.check_goes_on(self._run_id)
+        answered = await self._retrieved(call, seq, kept, request)
+        self._recorder.record(answered)
+        return _reply_of(answered)
+
+    async def _retrieved(
+        self, call: ServiceCall, seq: int, arguments: Mapping[str, Any], request: Request
+    ) -> Retrieved:
+        """Ask the index; what it says, an error too, is as the trace keeps it."""
         started = time.monotonic()
+        value: Any = None
+        seen: tuple[tuple[str, int, int], ...] = ()
+        note: str | None = None
+        error: str | None = None
+        kind = "retrieval"
         try:
             result = await self._view.retrieve(request)
-        except RlmRagError as error:
-            self._record(call, seq, arguments, None, started, error.message)
-            raise ServiceError(error.kind, _with_hint(error)) from error
-        if isinstance(result, TextResult) and result.error is not None:
-            self._record(call, seq, arguments, None, started, result.error)
-            raise ServiceError("retrieval", result.error)
-        value = to_json(result)
-        self._record(call, seq, arguments, value, started, None)
-        _observe(self._coverage, call.name, result)
-        return ServiceReply(value, note=result.note)
-
-    def _record(
-        self,
-        call: ServiceCall,
-        seq: int,
-        arguments: Mapping[str, Any],
-        value: Any,
-        started: float,
-        error: str | None,
-    ) -> None:
-        self._recorder.record(
-            Retrieved(
-                run=self._run_id,
-                block=call.block,
-                seq=seq,
-                name=call.name,
-                arguments={name: _recorded(value) for name, value in arguments.items()},
-                result=value,
-                seconds=round(time.monotonic() - started, 6),
-                error=error,
-            )
+        except RlmRagError as failure:
+            error, kind = _with_hint(failure), failure.kind
+        else:
+            if isinstance(result, TextResult) and result.error is not None:
+                error = result.error
+            else:
+                value, note = to_json(result), result.note
+                seen = _observe(self._coverage, call.name, result)
+        return Retrieved(
+            run=self._run_id,
+            block=call.block,
+            seq=seq,
+            name=call.name,
+            arguments=arguments,
+            result=value,
+            seconds=round(time.monotonic() - started, 6),
+            error=error,
+            kind=None if error is None else kind,
+            note=note,
+            seen=seen,
         )
 
 
@@ -209,20 +268,34 @@ def _with_hint(error: RlmRagError) -> str:
     return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
-def _observe(coverage: Coverage, name: str, result: Result) -> None:
-    """Count the lines of the corpus that a result shows; what was added is none of it."""
-    if isinstance(result, TextResult):
-        if result.path is not None and result.line and not result.path.startswith(PREFIX):
-            record = coverage.read if name == "read" else coverage.searched
-            record(result.path, result.line, result.end_line)
-        return
-    for path, first, last in _places(result):
-        if not path.startswith(PREFIX):
-            coverage.searched(path, first, last)
+def _reply_of(answer: Served | Retrieved) -> ServiceReply:
+    """Return an answer of the trace as the block gets it.
+
+    Raises:
+        ServiceError: it was one.
+    """
+    if answer.error is not None:
+        raise ServiceError(answer.kind or "error", answer.error)
+    return ServiceReply(answer.result, answer.note if isinstance(answer, Retrieved) else None)
+
+
+def _observe(coverage: Coverage, name: str, result: Result) -> tuple[tuple[str, int, int], ...]:
+    """Count the lines of the corpus that a result shows, and return them.
+
+    What was added is none of it.
+    """
+    record = coverage.read if name == "read" else coverage.searched
+    seen = tuple(place for place in _places(result) if not place[0].startswith(PREFIX))
+    for path, first, last in seen:
+        record(path, first, last)
+    return seen
 
 
 def _places(result: Result) -> Iterator[tuple[str, int, int]]:
-    if isinstance(result, SearchResult):
+    if isinstance(result, TextResult):
+        if result.path is not None and result.line:
+            yield result.path, result.line, result.end_line
+    elif isinstance(result, SearchResult):
         yield from ((hit.path, hit.line, hit.end_line) for hit in result.hits)
     elif isinstance(result, GrepResult):
         yield from ((match.path, match.line, match.line) for match in result.hits)

@@ -89,7 +89,11 @@ class SubCalls:
             wrong = f"prompts must be a list of str, not {type(prompts).__name__}"
             return [failed(wrong).to_json()]
         replies = await gather_within(
-            (self._query(prompt, model, None, None, caller) for prompt in prompts), caller.seconds
+            (
+                self._query(prompt, model, None, None, caller.at(place))
+                for place, prompt in enumerate(prompts)
+            ),
+            caller.seconds,
         )
         return [reply.to_json() for reply in replies]
 
@@ -168,6 +172,7 @@ class SubCalls:
             role="sub",
             block=caller.block,
             seq=caller.seq,
+            item=caller.item,
             max_output_tokens=max_tokens,
         )
 

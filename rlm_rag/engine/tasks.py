@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from rlm_rag.engine import meter
 from rlm_rag.engine.arguments import bind
 from rlm_rag.engine.caller import Caller, Told
 from rlm_rag.engine.meter import Meter, metered
+from rlm_rag.engine.past import Past
 from rlm_rag.engine.services import Handler
 from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.session import ServiceError
@@ -32,7 +34,7 @@ class _Task:
     name: str
     function: str
     started: float
-    future: asyncio.Task[Any] | None = None
+    future: asyncio.Future[Any] | None = None
     meter: Meter = field(default_factory=Meter)
     children: list[Told] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
@@ -65,13 +67,40 @@ class Tasks:
     """
 
     def __init__(
-        self, *, run_id: str, functions: Mapping[str, Handler], recorder: Recorder
+        self,
+        *,
+        run_id: str,
+        functions: Mapping[str, Handler],
+        recorder: Recorder,
+        past: Past,
     ) -> None:
         self._run_id = run_id
+        self._past = past
         self._functions = functions
         self._recorder = recorder
         self._tasks: dict[int, _Task] = {}
         self._closed = False
+
+    def again(self) -> dict[str, Handler]:
+        """What is done once more for a call that the past has an answer to."""
+        return {
+            "spawn": self.spawn,
+            "task_result": self._fetched_again,
+            "task_tell": self._told_again,
+            "task_cancel": self.cancel,
+            "task_name": self.rename,
+        }
+
+    async def _fetched_again(
+        self, task: int, timeout: float | None = None, *, caller: Caller
+    ) -> None:
+        found = self._task(task)
+        found.fetched = found.fetched or found.status == "done"
+
+    async def _told_again(self, task: int, text: str, *, caller: Caller) -> None:
+        found = self._task(task)
+        if found.status == "running":
+            found.tell(text)
 
     def handlers(self) -> dict[str, Handler]:
         """What a block's task objects ask of the host, by name."""
@@ -113,7 +142,14 @@ class Tasks:
                 function=function,
             )
         )
-        task.future = asyncio.ensure_future(_metered(task, handler, bound))
+        ended = self._past.task_end(self._run_id, number)
+        if ended is None:
+            task.future = asyncio.ensure_future(_metered(task, handler, bound))
+        else:
+            task.future = _ended_before(ended)
+            for model, usage in self._past.costs(self._run_id, caller.block, caller.seq):
+                task.meter.usage += usage
+                meter.count(usage, model)
         task.future.add_done_callback(lambda _: self._record_end(task))
         return _state(task)
 
@@ -222,6 +258,16 @@ class Tasks:
 async def _metered(task: _Task, handler: Handler, bound: Mapping[str, Any]) -> Any:
     with metered() as task.meter:
         return await handler(**bound)
+
+
+def _ended_before(ended: events.TaskEnded) -> asyncio.Future[Any]:
+    """Return the future of a task that came to its end in an earlier stretch of the run."""
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    if ended.status == "cancelled":
+        future.cancel()
+    else:
+        future.set_result(ended.result)
+    return future
 
 
 async def _ended(tasks: Sequence[_Task]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import Lineup
+from rlm_rag.engine.past import Past
 from rlm_rag.engine.prompts.texts import Profile
 from rlm_rag.engine.slots import Slots
 from rlm_rag.sandbox.confine.view import WorkerLimits
@@ -18,7 +21,10 @@ from rlm_rag.trace.recorder import Recorder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """One budget, one trace, one coverage, one sandbox layer for all RLMs of a run."""
+    """One budget, one trace, one past, one sandbox layer for all RLMs of a run.
+
+    `options` are what it was started with, for its trace.
+    """
 
     budget: Budget
     limits: Limits
@@ -29,6 +35,8 @@ class Tree:
     profile: Profile
     lineup: Lineup
     slots: Slots
+    past: Past
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,7 @@ class Parent:
     run_id: str
     block: int
     seq: int
+    item: int | None
     question: str
 
 

@@ -1,9 +1,9 @@
 """What happened in a run, one frozen value an event; a trace file is a line of JSON for each.
 
 Ids nest: every event carries the id of its run, a child's `RunStarted` names its parent run
-and the call that started it, by block and sequence. What the host answered (replies, retrieval)
-is keyed by block and sequence, so that a replay can be fed from the trace and a divergence
-noticed.
+and the call that started it, by block and sequence. What the host answered (replies, retrieval,
+all else a block asked) is keyed by block and sequence, so that a run that is taken up again, or
+replayed, is answered from the trace and a divergence noticed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
-    """Written before anything else: all that a replay must find the same."""
+    """Written before anything else: all that a replay must find the same.
+
+    `options`, the root's alone, are what the run was started with besides (`engine.options`);
+    no key and no header is among them.
+    """
 
     type: ClassVar[str] = "run"
     question: str
@@ -40,6 +44,17 @@ class RunStarted(Event):
     parent_block: int | None = None
     parent_call: int | None = None
     depth: int = 0
+    parent_item: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed(Event):
+    """The run was taken up again here, under these limits; what it had not ended is repeated."""
+
+    type: ClassVar[str] = "resumed"
+    limits: Mapping[str, Any]
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,9 @@ class BlockOutput(Event):
 class CallSent(Event):
     """A request to a provider; `role` is `root` or `sub`, `seq` its order within the block.
 
-    Written before it is sent. A root call's messages are those of its turn and not repeated.
+    `item` is its place in the batch that `seq` asked for. Written before it is sent, with the
+    `estimate` of what it may cost, which is all that is known where no reply follows. A root
+    call's messages are those of its turn and not repeated.
     """
 
     type: ClassVar[str] = "call"
@@ -86,11 +103,16 @@ class CallSent(Event):
     block: int | None = None
     seq: int | None = None
     messages: Sequence[Mapping[str, str]] = ()
+    item: int | None = None
+    estimate: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyReceived(Event):
-    """A provider's reply, or `error` where there was none. Synced to disk when written."""
+    """A provider's reply, or `error` where there was none. Synced to disk when written.
+
+    `usage` is what the call cost in either case, all its requests together.
+    """
 
     type: ClassVar[str] = "reply"
     call: int
@@ -104,6 +126,8 @@ class ReplyReceived(Event):
 
 @dataclass(frozen=True, slots=True)
 class Retrieved(Event):
+    """`seen` are the lines of the corpus that the result shows: path, first, last of each."""
+
     type: ClassVar[str] = "retrieval"
     block: int
     seq: int
@@ -112,6 +136,36 @@ class Retrieved(Event):
     result: Any
     seconds: float
     error: str | None = None
+    kind: str | None = None
+    note: str | None = None
+    seen: Sequence[Sequence[Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Served(Event):
+    """What the host answered to any other call of a block: its result, or an error of `kind`.
+
+    `asked` is a digest of the arguments.
+    """
+
+    type: ClassVar[str] = "served"
+    block: int
+    seq: int
+    name: str
+    asked: str
+    result: Any
+    error: str | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delegated(Event):
+    """Lines of the corpus were sent to a sub-model, and it replied."""
+
+    type: ClassVar[str] = "delegated"
+    path: str
+    first: int
+    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +227,15 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
     kind.type: kind
     for kind in (
         RunStarted,
+        Resumed,
         TurnStarted,
         BlockStarted,
         BlockOutput,
         CallSent,
         ReplyReceived,
         Retrieved,
+        Served,
+        Delegated,
         TaskStarted,
         TaskTold,
         TaskEnded,

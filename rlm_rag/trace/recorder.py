@@ -18,8 +18,14 @@ from rlm_rag.errors import TraceError
 from rlm_rag.trace.events import SCHEMA_VERSION, Answered, Event, ReplyReceived
 from rlm_rag.trace.syncing import BackgroundSync
 
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks.
+    fcntl = None  # type: ignore[assignment]
+
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
+_WRITING = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Recorder:
@@ -30,10 +36,15 @@ class Recorder:
     that is full, or fails, ends the recording and not the run: `failure` then says why, and
     the file holds whole lines. A file that got no event is removed at `close`. With `path`
     None nothing is written; with `failure` neither, for a reason found earlier. `listener` is
-    called with each event after it was written, also where recording has failed.
+    called with each event after it was written, also where recording has failed. An event of
+    which `known` says that it was recorded before is not recorded again.
+
+    With `after` it goes on with a file that has so many whole lines; a torn last one is cut off
+    before the first event is written. No other recorder can write to a file that is open here.
 
     Raises:
-        TraceError: the file exists already.
+        TraceError: the file exists already; with `after`, it cannot be written, is being written
+            to, or has more lines.
     """
 
     def __init__(
@@ -42,16 +53,23 @@ class Recorder:
         *,
         listener: Callable[[Event], None] | None = None,
         failure: str | None = None,
+        known: Callable[[Event], bool] | None = None,
+        after: int | None = None,
     ) -> None:
         self._path = path
+        self._known = known
         self._listener = listener
         self._lock = threading.Lock()
         self._lines = 0
         self._size = 0
         self._failure = failure
         self._fd: int | None = None
+        # What follows the last whole line of a file that is written on.
+        self._torn = False
         self._sync: BackgroundSync | None = None
-        if path is not None:
+        if path is not None and after is not None:
+            self._reopen(path, after)
+        elif path is not None:
             self._open(path)
 
     @property
@@ -70,6 +88,8 @@ class Recorder:
         Raises:
             TypeError: a field of the event is not JSON; nothing was written.
         """
+        if self._known is not None and self._known(event):
+            return
         with self._lock:
             if self._fd is not None:
                 self._write(self._fd, event)
@@ -93,8 +113,7 @@ class Recorder:
         self.close()
 
     def _open(self, path: Path) -> None:
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND
-        flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        flags = os.O_CREAT | os.O_EXCL | _WRITING
         try:
             path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         except OSError as error:
@@ -103,6 +122,7 @@ class Recorder:
         try:
             self._fd = os.open(path, flags, FILE_MODE)
             self._sync = BackgroundSync(self._fd)
+            _lock(self._fd)
         except FileExistsError as error:
             raise TraceError(
                 f"the trace {path} exists already", hint="choose another name for it"
@@ -110,10 +130,32 @@ class Recorder:
         except OSError as error:
             self._fail("cannot be written", error)
 
+    def _reopen(self, path: Path, after: int) -> None:
+        try:
+            fd = os.open(path, _WRITING)
+        except OSError as error:
+            raise TraceError(
+                f"the trace {path} cannot be written: {error.strerror or error}",
+                hint="copy it to a folder that can be written, and resume the copy",
+            ) from error
+        with path.open("rb") as file:
+            whole = [len(line) for line in file if line.endswith(b"\n")]
+        if not _lock(fd) or len(whole) != after:
+            os.close(fd)
+            raise TraceError(
+                f"the trace {path} is being written to: the run goes on",
+                hint="wait for its end, or end its process first",
+            )
+        self._lines, self._size = after, sum(whole)
+        self._fd, self._sync, self._torn = fd, BackgroundSync(fd), True
+
     def _write(self, fd: int, event: Event) -> None:
         line = _line(event, self._lines + 1)
         written = 0
         try:
+            if self._torn:
+                os.ftruncate(fd, self._size)
+                self._torn = False
             while written < len(line):
                 written += os.write(fd, line[written:])
             self._lines += 1
@@ -152,6 +194,20 @@ class Recorder:
             f"the trace {self._path} {what}: {error.strerror or error} "
             "(free space there, or set XDG_STATE_HOME to a folder that can be written)"
         )
+
+
+def _lock(fd: int) -> bool:
+    """Keep other processes from writing on; false where one has the file. Ends with the process."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # Some network file systems know no locks; a trace is written there all the same.
+        return True
+    return True
 
 
 def _line(event: Event, number: int) -> bytes:

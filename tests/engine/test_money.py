@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rlm_rag.engine.budget import Budget, LimitReached
 from rlm_rag.engine.calls import ModelCalls, PricedModel
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.past import Past
 from rlm_rag.errors import ModelError, ProviderServerError, RateLimitError
 from rlm_rag.models.base import Completion, Message, ModelRequest, Usage
 from rlm_rag.models.limiter import Limiter
@@ -124,9 +125,14 @@ def test_spend_never_passes_a_limit_and_usage_is_what_was_billed(
         facts = ModelFacts(price=PRICE, max_output_tokens=1000)
         model = PricedModel(provider, facts, Limiter(limits.concurrency), shared=SharedReplies())
         recorder = Recorder(None)
-        root = ModelCalls(run_id="r", budget=budget, limits=limits, recorder=recorder)
+        root = ModelCalls(run_id="r", budget=budget, limits=limits, recorder=recorder, past=Past())
         child = ModelCalls(
-            run_id="r.1", budget=budget, limits=limits, recorder=recorder, keeps_final=False
+            run_id="r.1",
+            budget=budget,
+            limits=limits,
+            recorder=recorder,
+            past=Past(),
+            keeps_final=False,
         )
 
         async def one(plan: Plan) -> object:
@@ -190,7 +196,9 @@ def test_the_affordable_part_of_a_batch_runs() -> None:
 
     async def run() -> list[Completion | BaseException]:
         budget = Budget(limits, clock=asyncio.get_running_loop().time)
-        calls = ModelCalls(run_id="r", budget=budget, limits=limits, recorder=Recorder(None))
+        calls = ModelCalls(
+            run_id="r", budget=budget, limits=limits, recorder=Recorder(None), past=Past()
+        )
         facts = ModelFacts(price=PRICE, max_output_tokens=400)
         model = PricedModel(provider, facts, Limiter(16), shared=SharedReplies())
         asked = (calls.complete(model, [Message("user", f"{n} ")], role="sub") for n in range(60))

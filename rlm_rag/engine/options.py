@@ -1,0 +1,165 @@
+"""How a question is to be answered, and the same as a trace keeps it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.lineup import ModelNames, ModelSettings
+from rlm_rag.errors import TraceError, UsageError
+from rlm_rag.sandbox.confine.view import WorkerLimits
+from rlm_rag.trace.events import Event, Resumed, RunStarted
+from rlm_rag.trace.reader import Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How a question is to be answered; `RLM` documents each."""
+
+    names: ModelNames
+    asking: ModelSettings
+    limits: Limits
+    sandbox: str
+    sandbox_image: str
+    worker_limits: WorkerLimits
+    strategy: str
+    trace: bool | Path
+    cache: bool | Path
+    on_event: Callable[[Event], None] | None
+
+
+def to_record(options: RunOptions, images: Sequence[str | Path]) -> dict[str, Any]:
+    """Return the options as the `run` event has them: all but limits, headers and passwords."""
+    names, asking = options.names, options.asking
+    return {
+        "models": {
+            "model": names.model,
+            "sub_model": names.sub_model,
+            "at_depth": {str(depth): name for depth, name in names.at_depth.items()},
+            "fallbacks": list(names.fallbacks),
+            "allowed": list(names.allowed),
+        },
+        "api_base": _without_password(asking.api_base),
+        "headers": sorted(asking.headers),
+        "price": asking.price,
+        "temperature": asking.temperature,
+        "extra": json.loads(json.dumps(dict(asking.extra), default=str)),
+        "sandbox": options.sandbox,
+        "sandbox_image": options.sandbox_image,
+        "sandbox_packages": list(options.worker_limits.packages),
+        "sandbox_memory_bytes": options.worker_limits.memory_bytes,
+        "strategy": options.strategy,
+        "cache": options.cache if isinstance(options.cache, bool) else str(options.cache),
+        "images": [{"path": str(Path(path).resolve()), "sha256": _digest(path)} for path in images],
+    }
+
+
+def from_trace(
+    trace: Trace,
+    *,
+    limits: Limits,
+    headers: Mapping[str, str],
+    api_base: str | None,
+    on_event: Callable[[Event], None] | None,
+) -> RunOptions:
+    """Return the options of a run that is taken up again.
+
+    Raises:
+        TraceError: the trace does not hold them.
+        UsageError: the run sent headers that are not given.
+    """
+    recorded = started(trace).options
+    missing = [name for name in recorded["headers"] if name not in headers]
+    if missing:
+        raise UsageError(
+            f"the run sent headers that are not given now: {', '.join(missing)}",
+            hint="traces keep no header's value; give headers={...}",
+        )
+    models, cache = recorded["models"], recorded["cache"]
+    return RunOptions(
+        names=ModelNames(
+            model=models["model"],
+            sub_model=models["sub_model"],
+            at_depth={int(depth): name for depth, name in models["at_depth"].items()},
+            fallbacks=tuple(models["fallbacks"]),
+            allowed=tuple(models["allowed"]),
+        ),
+        asking=ModelSettings(
+            api_base=api_base or recorded["api_base"],
+            headers=headers,
+            price=recorded["price"],
+            temperature=recorded["temperature"],
+            extra=recorded["extra"],
+        ),
+        limits=limits,
+        sandbox=recorded["sandbox"],
+        sandbox_image=recorded["sandbox_image"],
+        worker_limits=replace(
+            WorkerLimits(packages=tuple(recorded["sandbox_packages"])),
+            memory_bytes=recorded["sandbox_memory_bytes"],
+        ),
+        strategy=recorded["strategy"],
+        trace=trace.path.parent,
+        cache=cache if isinstance(cache, bool) else Path(cache),
+        on_event=on_event,
+    )
+
+
+def started(trace: Trace) -> RunStarted:
+    """Return the start of the root's run, with all that is needed to take it up again.
+
+    Raises:
+        TraceError: the trace ends before it, or was written by a version that kept less.
+    """
+    root = trace.root
+    if root is None:
+        raise TraceError(f"the trace {trace.path} holds no run", hint="see: rlm-rag trace list")
+    if not root.options:
+        raise TraceError(
+            f"the trace {trace.path} was written by a version that kept too little to go on from",
+            hint="it can be shown: rlm-rag trace show",
+        )
+    return root
+
+
+def limits_of(trace: Trace) -> Limits:
+    """Return the limits that the run had last."""
+    resumed = trace.of_type(Resumed)
+    return Limits(**(resumed[-1].limits if resumed else started(trace).limits))
+
+
+def images_of(trace: Trace) -> tuple[str, ...]:
+    """Return the files of the images that the run was asked with.
+
+    Raises:
+        UsageError: one is not what it was.
+    """
+    images = started(trace).options["images"]
+    for image in images:
+        if _digest(image["path"]) != image["sha256"]:
+            raise UsageError(
+                f"the image {image['path']} is not the one that the run was asked with",
+                hint="put it back to go on",
+            )
+    return tuple(image["path"] for image in images)
+
+
+def _digest(path: str | Path) -> str | None:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        # What cannot be read was refused, with the reason, before a run began.
+        return None
+
+
+def _without_password(address: str | None) -> str | None:
+    if address is None:
+        return None
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
