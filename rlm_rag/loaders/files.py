@@ -1,4 +1,4 @@
-"""One file to text: only regular files, never more than the limit, never through a link."""
+"""One file's bytes: only regular files, never more than the limit, never through a link."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ import errno
 import os
 import stat
 
-from rlm_rag.corpus import Skipped
-from rlm_rag.loaders.secrets import SECRET_REASON, holds_private_key, may_hold_secrets
-from rlm_rag.loaders.text import SNIFF_BYTES, DecodedText, decode_text, is_binary
+from rlm_rag.loaders.text import SNIFF_BYTES, is_binary
 
-BINARY_REASON = "binary"
 FOLDER_REASON = "a folder, not a file"
-# Why text that somebody may miss was left out; for the rest a look at the list is enough.
-TELLING_REASONS = ("not readable", "larger than")
 
 _FLAGS = (
     os.O_RDONLY
@@ -33,29 +28,11 @@ _KINDS = {
 }
 
 
-def read_file(location: str, path: str, *, max_file_bytes: int) -> DecodedText | Skipped:
-    """Read and decode the file at `location`; what is no readable text is skipped as `path`.
-
-    At most `max_file_bytes` are read, also from a file that grows meanwhile.
-    """
-    if may_hold_secrets(path):
-        return Skipped(path, SECRET_REASON)
-    try:
-        data = read_regular(location, max_file_bytes)
-    except OSError as error:
-        return Skipped(path, failure_reason(error))
-    if isinstance(data, str):
-        return Skipped(path, data)
-    if holds_private_key(path, data[:SNIFF_BYTES]):
-        return Skipped(path, SECRET_REASON)
-    decoded = decode_text(data)
-    return Skipped(path, BINARY_REASON) if decoded is None else decoded
-
-
-def read_regular(location: str, limit: int) -> bytes | str:
+def read_regular(location: str, limit: int, *, whole: bool = False) -> bytes | str:
     """Return a regular file's bytes, or the reason why it is not read.
 
-    Of a file that starts as a binary one, only the start is returned.
+    Of a file that starts as a binary one, only the start is returned, unless `whole` asks for
+    the rest. At most `limit` bytes are read, also from a file that grows meanwhile.
 
     Raises:
         OSError: the file is missing or cannot be read.
@@ -64,7 +41,7 @@ def read_regular(location: str, limit: int) -> bytes | str:
     status = os.lstat(location)
     if not stat.S_ISREG(status.st_mode):
         return _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
-    too_large = f"larger than {format_bytes(limit)} (max_file_bytes)"
+    too_large = too_large_reason(limit)
     if status.st_size > limit:
         return too_large
     descriptor = os.open(location, _FLAGS)
@@ -72,10 +49,15 @@ def read_regular(location: str, limit: int) -> bytes | str:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
-        data = _read_at_most(descriptor, limit + 1, expected=status.st_size)
+        data = _read_at_most(descriptor, limit + 1, expected=status.st_size, whole=whole)
     finally:
         os.close(descriptor)
     return too_large if len(data) > limit else data
+
+
+def too_large_reason(limit: int) -> str:
+    """Say that a file has more bytes than a document may."""
+    return f"larger than {format_bytes(limit)} (max_file_bytes)"
 
 
 def failure_reason(error: OSError) -> str:
@@ -96,7 +78,7 @@ def format_bytes(count: int) -> str:
     return f"{value} {('KiB', 'MiB', 'GiB', 'TiB')[power - 1]}"
 
 
-def _read_at_most(descriptor: int, limit: int, *, expected: int) -> bytes:
+def _read_at_most(descriptor: int, limit: int, *, expected: int, whole: bool) -> bytes:
     pieces: list[bytes] = []
     left = limit
     wanted = expected + 1
@@ -106,7 +88,7 @@ def _read_at_most(descriptor: int, limit: int, *, expected: int) -> bytes:
             break
         pieces.append(piece)
         left -= len(piece)
-        if len(pieces) == 1 and is_binary(piece[:SNIFF_BYTES]):
+        if not whole and len(pieces) == 1 and is_binary(piece[:SNIFF_BYTES]):
             break
         wanted = 1 << 20
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)

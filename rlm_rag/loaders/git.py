@@ -1,48 +1,121 @@
-"""What git lists as the files of a work tree; nothing that the repository configures is run."""
+"""git run as a reader of foreign repositories: nothing that one configures is run by it."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-
-from rlm_rag.loaders.options import LoadReport
+from collections.abc import Mapping, Sequence
+from typing import IO
 
 _CONFIG = (
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
-    # A tree of another owner is only listed, so its ownership is no danger.
+    "core.pager=cat",
+    "core.alternateRefsCommand=",
+    "credential.helper=",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    # A tree of another owner is only read, so its ownership is no danger.
     "safe.directory=*",
+    "safe.bareRepository=all",
 )
-_NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 
 
-def list_work_tree(folder: str, report: LoadReport) -> list[str] | None:
-    """List tracked and untracked files beneath `folder` that no ignore rule leaves out.
+class GitFailure(Exception):
+    """git ended with an error; the text is the first line of what it said."""
 
-    Paths are relative to `folder`, with `/`, unsorted; one that ends with `/` is a repository
-    of its own. What the rules leave out is skipped in the report, a folder as one entry. None
-    where `folder` lies in no work tree, git is not installed, or git fails; the last is a
-    warning of the report.
+
+def git_program() -> str | None:
+    """Return where git is installed, or None."""
+    return shutil.which("git")
+
+
+def git_outputs(
+    git: str,
+    folder: str,
+    *commands: Sequence[str],
+    protocols: str = "",
+    seconds: float | None = None,
+) -> list[bytes]:
+    """Run git commands in `folder`, side by side, and return what each wrote.
+
+    `protocols` are those that they may open, as `GIT_ALLOW_PROTOCOL` lists them; each has
+    `seconds`.
+
+    Raises:
+        GitFailure: one ended with an error, or did not end in time; the others are ended.
+        OSError: git could not be run.
     """
-    git = shutil.which("git")
-    if git is None:
-        return None
+    started: list[subprocess.Popen[bytes]] = []
     try:
-        listed = _names(git, folder, "--cached", "--others", "--exclude-standard")
-        ignored = _names(git, folder, "--others", "--ignored", "--exclude-standard", "--directory")
-    except OSError as error:
-        report.warn(".", f"git could not be run ({error.strerror}); .gitignore read without it")
-        return None
-    except subprocess.CalledProcessError as error:
-        message = error.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        if not any(phrase in message for phrase in _NO_WORK_TREE):
-            report.warn(".", f"git cannot list this tree ({message}); .gitignore read without it")
-        return None
-    # Nothing listed: the folder itself is ignored, and its caller wants it all the same.
-    for path in sorted(ignored - listed) if listed else ():
-        report.skip(printable_path(path.removesuffix("/")), "ignored by git's rules")
-    return list(listed)
+        for command in commands:
+            started.append(start_git(git, folder, command, protocols=protocols))
+        return [_output(process, seconds) for process in started]
+    finally:
+        for process in started:
+            end_git(process)
+
+
+def start_git(
+    git: str,
+    folder: str,
+    arguments: Sequence[str],
+    *,
+    protocols: str = "",
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
+) -> subprocess.Popen[bytes]:
+    """Start git in `folder`, its output in pipes.
+
+    Raises:
+        OSError: it could not be run.
+    """
+    return subprocess.Popen(
+        [git, "--no-pager", *(part for item in _CONFIG for part in ("-c", item)), *arguments],
+        cwd=folder,
+        env=git_environment(os.environ, protocols),
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # An interrupt of the terminal is ours to answer.
+        start_new_session=os.name == "posix",
+    )
+
+
+def end_git(process: subprocess.Popen[bytes]) -> None:
+    """Make sure that a started git, and what it started, runs no more; idempotent."""
+    if process.poll() is None:
+        try:
+            if os.name == "posix":
+                os.killpg(process.pid, 9)
+            else:
+                process.kill()
+        except ProcessLookupError:
+            pass
+        process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+def git_environment(environ: Mapping[str, str], protocols: str = "") -> dict[str, str]:
+    """Return the variables that git is run with: none that names another repository or program."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(("GIT_", "SSH_ASKPASS"))
+    }
+    return kept | {
+        # No fetch of missing objects: its transport could be a command of the repository.
+        "GIT_ALLOW_PROTOCOL": protocols,
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
+        "LC_ALL": "C",
+    }
 
 
 def printable_path(relative: str) -> str:
@@ -50,27 +123,22 @@ def printable_path(relative: str) -> str:
     return os.fsencode(relative).decode("utf-8", "backslashreplace")
 
 
-def _names(git: str, folder: str, *arguments: str) -> set[str]:
-    command = [git, "--no-pager", *(part for item in _CONFIG for part in ("-c", item))]
-    done = subprocess.run(
-        [*command, "ls-files", "-z", *arguments],
-        cwd=folder,
-        env=_environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=True,
-    )
-    names = {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
-    return {name for name in names if not name.startswith(("/", "../", "./"))}
+def split_names(output: bytes) -> list[str]:
+    """Return the names that git ends with NUL."""
+    return [os.fsdecode(name) for name in output.split(b"\0") if name]
 
 
-def _environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return kept | {
-        # No fetch of missing objects: its transport could be a command of the repository.
-        "GIT_ALLOW_PROTOCOL": "",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
+def _output(process: subprocess.Popen[bytes], seconds: float | None) -> bytes:
+    try:
+        output, errors = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise GitFailure(f"it took longer than {seconds:g} s") from error
+    if process.returncode != 0:
+        raise GitFailure(_first_line(errors) or f"it ended with {process.returncode}")
+    return output
+
+
+def _first_line(errors: bytes) -> str:
+    lines: Sequence[str] = errors.decode("utf-8", "replace").strip().splitlines()
+    fatal = [line for line in lines if line.startswith(("fatal:", "error:"))]
+    return (fatal or lines or [""])[0].removeprefix("fatal: ").removeprefix("error: ")[:300]

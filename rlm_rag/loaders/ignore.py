@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rlm_rag.globs import gitignore_regex
 from rlm_rag.loaders.files import read_regular
 
-IGNORE_FILE_NAME = ".gitignore"
+GIT_IGNORE_FILES = (".gitignore",)
+OWN_IGNORE_FILES = (".ignore", ".rlmignore")
 _MAX_IGNORE_FILE_BYTES = 1 << 20
+# git reads stars beside other characters in a way of its own, that depends on what is before.
+_UNBOUND_STARS = re.compile(r"[^/!]\*\*|\*\*[^/]")
 
 
 class _Rule(NamedTuple):
@@ -21,16 +25,14 @@ class _Rule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
-    """The rules that hold in one folder: its own ignore file's, then those of its parents.
+    """The rules that hold in one folder: its own ignore files', then those of its parents.
 
-    `base` is the folder's path with a final `/`, `""` at the root. `unfollowed` are the
-    patterns of its own file that could not be read.
+    `base` is the folder's path with a final `/`, `""` at the root.
     """
 
     base: str = ""
     rules: tuple[_Rule, ...] = ()
     parent: IgnoreRules | None = None
-    unfollowed: tuple[str, ...] = ()
 
     def ignores(self, path: str, *, folder: bool) -> bool:
         """Tell whether a file or folder is left out; that its parents are not is taken as given."""
@@ -43,27 +45,78 @@ class IgnoreRules:
             level = level.parent
         return False
 
-    def within(self, base: str, location: str) -> IgnoreRules:
-        """Return the rules of the folder `base`, whose ignore file would lie at `location`."""
-        data = _read(location)
-        if not data:
-            return self
-        rules, unfollowed = [], []
-        for line in data.decode("utf-8-sig", "surrogateescape").split("\n"):
-            pattern = line.removesuffix("\r")
-            if not pattern.strip() or pattern.startswith("#"):
-                continue
+
+@dataclass(slots=True)
+class IgnoreFiles:
+    """Reads the ignore files called `names` beneath `root`, the later ones over the earlier.
+
+    A pattern that cannot be followed as git would is told to `unfollowed`, with its file.
+    """
+
+    root: str
+    names: Sequence[str]
+    unfollowed: Callable[[str, str], None]
+    _known: dict[str, IgnoreRules | None] = field(default_factory=dict)
+
+    def within(self, rules: IgnoreRules, base: str) -> IgnoreRules:
+        """Return the rules of the folder `base` (with a final `/`), whose parent's are `rules`."""
+        found: list[_Rule] = []
+        for name in self.names:
+            found += self.read(f"{base}{name}")
+        return IgnoreRules(base, tuple(found), rules) if found else rules
+
+    def read(self, path: str) -> list[_Rule]:
+        """Return the rules of one ignore file; none where it is missing."""
+        rules = []
+        for pattern in _patterns(f"{self.root}/{path}"):
             rule = _rule(pattern)
             if rule is None:
-                unfollowed.append(pattern)
+                self.unfollowed(path, pattern)
             else:
                 rules.append(rule)
-        return IgnoreRules(base, tuple(rules), self, tuple(unfollowed))
+        return rules
+
+    def leaves_out(self, path: str) -> str | None:
+        """Return what of a file's path is left out: a folder above it or itself; None if nothing.
+
+        Folders are looked at once, from the root down.
+        """
+        rules = self._rules_of("", None, IgnoreRules()) or IgnoreRules()
+        place = 0
+        while (place := path.find("/", place)) >= 0:
+            folder = path[:place]
+            place += 1
+            inner = self._rules_of(f"{folder}/", folder, rules)
+            if inner is None:
+                return folder
+            rules = inner
+        return path if rules.ignores(path, folder=False) else None
+
+    def _rules_of(self, base: str, folder: str | None, above: IgnoreRules) -> IgnoreRules | None:
+        if base not in self._known:
+            ignored = folder is not None and above.ignores(folder, folder=True)
+            self._known[base] = None if ignored else self.within(above, base)
+        return self._known[base]
+
+
+def _patterns(location: str) -> list[str]:
+    try:
+        data = read_regular(location, _MAX_IGNORE_FILE_BYTES)
+    except OSError:
+        # Missing nearly everywhere; git takes one that it cannot read as absent, too.
+        return []
+    if isinstance(data, str):
+        return []
+    lines = data.decode("utf-8-sig", "surrogateescape").split("\n")
+    patterns = (line.removesuffix("\r") for line in lines)
+    return [pattern for pattern in patterns if pattern.strip() and not pattern.startswith("#")]
 
 
 def _rule(pattern: str) -> _Rule | None:
     negated = pattern.startswith("!")
     body = pattern[1:] if negated else pattern
+    if _UNBOUND_STARS.search(body):
+        return None
     regex = gitignore_regex("\\" + body if body.startswith(("#", "!")) else body)
     if regex is None:
         return None
@@ -77,12 +130,3 @@ def _matches(rule: _Rule, path: str, folder: bool) -> bool:
         found.lastgroup != "ps_d" or found.end() == len(target)
         for found in rule.regex.finditer(target)
     )
-
-
-def _read(location: str) -> bytes:
-    try:
-        data = read_regular(location, _MAX_IGNORE_FILE_BYTES)
-    except OSError:
-        # Missing nearly everywhere; git takes one that it cannot read as absent, too.
-        return b""
-    return b"" if isinstance(data, str) else data

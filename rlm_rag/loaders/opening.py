@@ -5,24 +5,23 @@ from __future__ import annotations
 import difflib
 import os
 import stat
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlm_rag.corpus import Skipped
-from rlm_rag.errors import EmptyCorpusError, SourceError
-from rlm_rag.loaders.files import BINARY_REASON, format_bytes, read_file
+from rlm_rag.errors import SourceError
+from rlm_rag.loaders.documents import require_parser
 from rlm_rag.loaders.git import printable_path
-from rlm_rag.loaders.options import NOT_SELECTED, Entry, LoadOptions, LoadReport
+from rlm_rag.loaders.intake import Intake
+from rlm_rag.loaders.options import NOT_SELECTED, Entry
+from rlm_rag.loaders.reading import BINARY_REASON
 from rlm_rag.loaders.records import holds_documents, read_documents
 from rlm_rag.loaders.secrets import SECRET_REASON
-from rlm_rag.loaders.text import decode_text
+from rlm_rag.loaders.stdin import STDIN, read_named_files, read_stdin
 from rlm_rag.loaders.tree import read_tree
 from rlm_rag.loaders.values import read_text, read_values
 
-STDIN = "-"
 _LONGEST_PATH_CHARS = 4096
 _TEXT_HINT = f"A text itself: pipe it in and give {STDIN} as the source, or in Python use text=."
 _SPECIAL_FILES = (stat.S_ISFIFO, stat.S_ISSOCK, stat.S_ISCHR, stat.S_ISBLK)
@@ -33,7 +32,8 @@ class OpenedSource:
     """A source whose documents are read as `entries` is consumed.
 
     `name` is its last component, `label` what messages call it; `is_document` says that the
-    source itself is the one document, `location` where it lies if it is a folder or a file.
+    source itself is the one document. `origin` is what a command line calls it wherever it is
+    given, None where it cannot be loaded again.
     """
 
     shape: str
@@ -41,10 +41,10 @@ class OpenedSource:
     name: str
     label: str
     is_document: bool = False
-    location: Path | None = None
+    origin: str | None = None
 
 
-def open_source(source: object, options: LoadOptions, report: LoadReport) -> OpenedSource:
+def open_source(source: object, intake: Intake) -> OpenedSource:
     """Find out what `source` is; its documents that the globs leave out are not among `entries`.
 
     Raises:
@@ -52,12 +52,12 @@ def open_source(source: object, options: LoadOptions, report: LoadReport) -> Ope
         EmptyCorpusError: it is standard input, and empty.
     """
     if isinstance(source, str) and source == STDIN:
-        return _open_stdin(options, report)
+        return _open_stdin(intake)
     if isinstance(source, (str, os.PathLike)):
-        return _open_named(source, options, report)
+        return _open_named(source, intake)
     shape, entries = read_values(source)
     kind = type(source).__name__
-    return OpenedSource(shape, _selected(entries, options, report), kind, f"the {kind}")
+    return OpenedSource(shape, _selected(entries, intake), kind, f"the {kind}")
 
 
 def open_text(text: str) -> OpenedSource:
@@ -66,20 +66,19 @@ def open_text(text: str) -> OpenedSource:
     return OpenedSource(shape, entries, "text", "the text", is_document=True)
 
 
-def _selected(
-    entries: Iterator[Entry], options: LoadOptions, report: LoadReport
-) -> Iterator[Entry]:
-    selects = options.selector()
+def _selected(entries: Iterator[Entry], intake: Intake) -> Iterator[Entry]:
     for entry in entries:
-        if selects(entry.path):
-            yield entry
-        else:
-            report.skip(entry.path, NOT_SELECTED)
+        yield from intake.keep(entry)
 
 
-def _open_named(
-    source: str | os.PathLike[str], options: LoadOptions, report: LoadReport
-) -> OpenedSource:
+def _open_stdin(intake: Intake) -> OpenedSource:
+    if intake.options.null_paths:
+        return OpenedSource("documents", read_named_files(intake), "files", "the files named")
+    shape, entries = read_stdin(intake)
+    return OpenedSource(shape, entries, "stdin", "standard input", is_document=True)
+
+
+def _open_named(source: str | os.PathLike[str], intake: Intake) -> OpenedSource:
     named = os.fspath(source)
     if not isinstance(named, str):
         raise SourceError("A path of bytes cannot be loaded.", hint="Use os.fsdecode on it.")
@@ -92,36 +91,43 @@ def _open_named(
         if isinstance(source, str) and ("\n" in source or len(source) > _LONGEST_PATH_CHARS):
             return open_text(source)
         raise _missing(named, location, error) from error
-    name = printable_path(
-        location.name if location.name not in ("", "..") else _real_name(location)
-    )
     if stat.S_ISDIR(mode):
-        entries = read_tree(str(location), options, report)
-        label = f"the folder {location}"
-        return OpenedSource("documents", entries, name, label, location=location)
+        return _open_folder(location, intake)
     if any(is_kind(mode) for is_kind in _SPECIAL_FILES):
         raise SourceError(
             f"Not a regular file: {location}.", hint=f"Pipe it in and give {STDIN} as the source."
         )
-    label = f"the file {location}"
-    if holds_documents(location, max_file_bytes=options.max_file_bytes):
-        entries = read_documents(location, max_file_bytes=options.max_file_bytes)
-        entries = _selected(entries, options, report)
-        return OpenedSource("documents", entries, name, label, location=location)
-    entries = _read_single(location, name, options, report)
-    return OpenedSource("documents", entries, name, label, is_document=True, location=location)
+    return _open_file(location, intake)
 
 
-def _read_single(
-    location: Path, name: str, options: LoadOptions, report: LoadReport
-) -> Iterator[Entry]:
-    target = os.path.realpath(location)
-    found = read_file(target, name, max_file_bytes=options.max_file_bytes)
-    if isinstance(found, Skipped):
-        raise SourceError(f"Cannot load {location}: {found.reason}.", hint=_hint(found.reason))
-    if found.warning is not None:
-        report.warn(name, found.warning)
-    yield Entry(name, found.content, found.encoding)
+def _open_folder(location: Path, intake: Intake) -> OpenedSource:
+    entries = read_tree(str(location), intake)
+    label, origin = f"the folder {location}", os.path.realpath(location)
+    return OpenedSource("documents", entries, _name_of(location), label, origin=origin)
+
+
+def _open_file(location: Path, intake: Intake) -> OpenedSource:
+    name, label, origin = _name_of(location), f"the file {location}", os.path.realpath(location)
+    limit = intake.options.max_file_bytes
+    if holds_documents(location, max_file_bytes=limit):
+        entries = _selected(read_documents(location, max_file_bytes=limit), intake)
+        return OpenedSource("documents", entries, name, label, origin=origin)
+    require_parser(name)
+    entries = _read_single(location, name, intake)
+    return OpenedSource("documents", entries, name, label, is_document=True, origin=origin)
+
+
+def _read_single(location: Path, name: str, intake: Intake) -> Iterator[Entry]:
+    if not intake.wants(name):
+        if intake.report.skipped[-1].reason == NOT_SELECTED:
+            return
+        entries: list[Entry] = []
+    else:
+        entries = intake.read(name, os.path.realpath(location))
+    if not entries:
+        reason = intake.report.skipped[-1].reason
+        raise SourceError(f"Cannot load {location}: {reason}.", hint=_hint(reason))
+    yield from entries
 
 
 def _hint(reason: str) -> str:
@@ -134,28 +140,10 @@ def _hint(reason: str) -> str:
     return "Check the file and its permissions."
 
 
-def _open_stdin(options: LoadOptions, report: LoadReport) -> OpenedSource:
-    stream = getattr(sys.stdin, "buffer", None)
-    if stream is None:
-        raise SourceError("There is no standard input to read.", hint="Give a path instead.")
-    try:
-        data = stream.read(options.max_file_bytes + 1)
-    except OSError as error:
-        raise SourceError(f"Cannot read standard input: {error.strerror}.") from error
-    if len(data) > options.max_file_bytes:
-        raise SourceError(
-            f"Standard input is larger than {format_bytes(options.max_file_bytes)}.",
-            hint="Raise the limit: --max-file-bytes, or max_file_bytes=.",
-        )
-    if not data:
-        raise EmptyCorpusError("Standard input is empty.", hint="Pipe a text into it.")
-    decoded = decode_text(data)
-    if decoded is None:
-        raise SourceError("Standard input is binary.", hint=_hint(BINARY_REASON))
-    if decoded.warning is not None:
-        report.warn("standard input", decoded.warning)
-    shape, entries = read_text(decoded.content, decoded.encoding)
-    return OpenedSource(shape, entries, "stdin", "standard input", is_document=True)
+def _name_of(location: Path) -> str:
+    return printable_path(
+        location.name if location.name not in ("", "..") else _real_name(location)
+    )
 
 
 def _missing(named: str, location: Path, error: OSError | ValueError) -> SourceError:

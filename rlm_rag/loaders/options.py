@@ -3,24 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from rlm_rag.corpus import Skipped
+from rlm_rag.errors import UsageError
 from rlm_rag.globs import compile_globs
+from rlm_rag.packing import StoredText
+
+if TYPE_CHECKING:
+    from rlm_rag.loaders.memory import ReadFile
 
 DEFAULT_MAX_FILE_BYTES = 64 * 1024 * 1024
 """More than any source file that people wrote; a corpus larger than that is many files."""
 
 NOT_SELECTED = "left out by include or exclude"
+# Why text that somebody may miss was left out; for the rest a look at the list is enough.
+TELLING_REASONS = ("not readable", "larger than", "beyond the limit")
 
 
 class Entry(NamedTuple):
-    """A document on its way into the packed file."""
+    """A document on its way into the packed file; `file` is what it was read from, if a file."""
 
     path: str
-    content: str
+    content: str | StoredText
     encoding: str | None = None
+    file: ReadFile | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """The length of the content in UTF-8."""
+        if isinstance(self.content, str):
+            return len(self.content.encode("utf-8", "surrogatepass"))
+        return len(self.content.corpus.content_bytes(self.content.number))
+
+
+Progress = Callable[[int, int], object]
+"""Called now and then during a load with how many documents and bytes of text there are."""
+
+
+class LoadArguments(TypedDict, total=False):
+    """What `load` may be told of how a source is read; `LoadOptions` says what each means."""
+
+    include: str | Sequence[str]
+    exclude: str | Sequence[str]
+    hidden: bool
+    ignore: bool
+    follow_symlinks: bool
+    max_file_bytes: int | None
+    max_files: int | None
+    max_total_bytes: int | None
+    columns: Sequence[str]
+    path_column: str | None
+    null_paths: bool
+    on_progress: Progress | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +66,64 @@ class LoadOptions:
     `include` and `exclude` are gitignore globs on the documents' paths; without `include`
     everything is in. `hidden` takes dot files outside a git work tree too (inside one, git
     decides). `ignore` false takes what ignore files and habit (node_modules) leave out.
+    `follow_symlinks` reads what links within the source lead to, never what lies outside.
+    Of the files of each source at most `max_files` are taken, of `max_total_bytes` of text
+    together (None: no limit). `columns` and `path_column` choose what of a table's records is
+    text and what names them. `null_paths` takes standard input for the names of files, each
+    ended by NUL.
     """
 
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
     hidden: bool = False
     ignore: bool = True
+    follow_symlinks: bool = False
     max_file_bytes: int = DEFAULT_MAX_FILE_BYTES
+    max_files: int | None = None
+    max_total_bytes: int | None = None
+    columns: Sequence[str] = ()
+    path_column: str | None = None
+    null_paths: bool = False
+    on_progress: Progress | None = None
+
+    @classmethod
+    def of(cls, given: LoadArguments) -> LoadOptions:
+        """Check what a caller gave.
+
+        Raises:
+            UsageError: an option is not known, a limit is below 1, or a glob is none.
+        """
+        known = {item.name for item in fields(cls)}
+        unknown = sorted(given.keys() - known)
+        if unknown:
+            raise UsageError(f"There is no option {unknown[0]!r}.", hint="See help(rlm_rag.load).")
+        values: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
+        for name in ("include", "exclude", "columns"):
+            one = values.get(name, ())
+            values[name] = (one,) if isinstance(one, str) else tuple(one)
+        for name in ("max_file_bytes", "max_files", "max_total_bytes"):
+            if values.get(name, 1) < 1:
+                raise UsageError(f"{name} must be at least 1, not {values[name]}.")
+        options = cls(**values)
+        options.selector()
+        return options
+
+    def words(self) -> list[str]:
+        """Return what differs from the defaults as a command line would say it."""
+        words = [word for glob in self.include for word in ("--include", glob)]
+        words += [word for glob in self.exclude for word in ("--exclude", glob)]
+        words += ["--hidden"] * self.hidden + ["--no-ignore"] * (not self.ignore)
+        words += ["--follow-symlinks"] * self.follow_symlinks
+        if self.max_file_bytes != DEFAULT_MAX_FILE_BYTES:
+            words += ["--max-file-bytes", str(self.max_file_bytes)]
+        if self.max_files is not None:
+            words += ["--max-files", str(self.max_files)]
+        if self.max_total_bytes is not None:
+            words += ["--max-total-bytes", str(self.max_total_bytes)]
+        words += [word for column in self.columns for word in ("--column", column)]
+        if self.path_column is not None:
+            words += ["--path-column", self.path_column]
+        return words
 
     def selector(self) -> Callable[[str], bool]:
         """Return the test of paths that `include` and `exclude` make.
@@ -62,6 +149,12 @@ class LoadReport:
 
     def skip(self, path: str, reason: str) -> None:
         self.skipped.append(Skipped(path, reason))
+
+    def miss(self, path: str, reason: str) -> None:
+        """Note that a file was skipped, with a warning where somebody may miss its text."""
+        self.skip(path, reason)
+        if reason.startswith(TELLING_REASONS):
+            self.warn(path, f"{reason}, so it was left out")
 
     def warn(self, path: str, text: str) -> None:
         self.warnings.append(f"{path}: {text}")

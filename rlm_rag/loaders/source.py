@@ -8,11 +8,16 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Unpack
 
 from rlm_rag.corpus import Corpus
 from rlm_rag.errors import EmptyCorpusError, UsageError
+from rlm_rag.globs import without_part
+from rlm_rag.loaders.intake import Intake
+from rlm_rag.loaders.keeping import Keeping, Reading, load_kept
+from rlm_rag.loaders.memory import FileMemory
 from rlm_rag.loaders.opening import OpenedSource, open_source, open_text
-from rlm_rag.loaders.options import DEFAULT_MAX_FILE_BYTES, Entry, LoadOptions, LoadReport
+from rlm_rag.loaders.options import Entry, LoadArguments, LoadOptions, LoadReport, Progress
 from rlm_rag.loaders.tree import numbered_path
 
 Source = str | os.PathLike[str] | Mapping[str, str] | Iterable[object]
@@ -24,42 +29,36 @@ def load_corpus(
     source: Source | None = None,
     *,
     text: str | None = None,
-    include: str | Sequence[str] = (),
-    exclude: str | Sequence[str] = (),
-    hidden: bool = False,
-    ignore: bool = True,
-    max_file_bytes: int | None = None,
+    keeping: Keeping | None = None,
+    **given: Unpack[LoadArguments],
 ) -> Corpus:
     """Load one source, or the `text` itself.
 
     `source` is a folder, a file (a `.jsonl` of documents is taken apart), `-` for standard
     input, a list of `{"path", "content"}`, of `(path, content)`, of `Document` or of texts, a
     mapping of paths to texts, or a text: a str that has a newline, or more than 4096
-    characters, and names no file. The options are those of `LoadOptions`; `max_file_bytes`
-    defaults to `DEFAULT_MAX_FILE_BYTES`.
+    characters, and names no file. The options are those of `LoadOptions`. `keeping` says where
+    the corpus of what lies in files is kept, so that they are not read again while unchanged;
+    by default nowhere.
 
     Raises:
         SourceError: the source is missing, unreadable, or of no known kind.
         EmptyCorpusError: it holds no readable document.
         UsageError: a glob or an option cannot be used.
         PackedCorpusError: the temporary folder cannot be written, or is full.
+        NotKept: the corpus cannot be kept; load it without.
     """
-    options = _options(include, exclude, hidden, ignore, max_file_bytes)
+    options = LoadOptions.of(given)
     if (source is None) == (text is None):
         raise UsageError("Give a source or text=, and not both.")
-    report = LoadReport()
-    opened = open_source(source, options, report) if text is None else open_text(text)
-    return _pack(opened, options, report, _origin([opened], options))
+    report, memory = LoadReport(), FileMemory()
+    intake = Intake(options, report, memory)
+    opened = open_source(source, intake) if text is None else open_text(text)
+    return _pack(opened, options, report, memory, _origin([opened], options), keeping)
 
 
 def load_sources(
-    sources: Sequence[str],
-    *,
-    include: str | Sequence[str] = (),
-    exclude: str | Sequence[str] = (),
-    hidden: bool = False,
-    ignore: bool = True,
-    max_file_bytes: int | None = None,
+    sources: Sequence[str], *, keeping: Keeping | None = None, **given: Unpack[LoadArguments]
 ) -> Corpus:
     """Load what a command line names: one source as `load_corpus` does, several under prefixes.
 
@@ -68,19 +67,20 @@ def load_sources(
     another. Globs see the paths without it.
 
     Raises:
-        SourceError, EmptyCorpusError, UsageError, PackedCorpusError: as `load_corpus`.
+        SourceError, EmptyCorpusError, UsageError, PackedCorpusError, NotKept: as `load_corpus`.
     """
-    options = _options(include, exclude, hidden, ignore, max_file_bytes)
+    options = LoadOptions.of(given)
     if not sources:
         raise UsageError("No source was given.")
     chosen = [_split_name(source) for source in sources]
+    memory = FileMemory()
     reports = [LoadReport() for _ in chosen]
     opened = [
-        open_source(source, options, report)
+        open_source(source, Intake(options, report, memory))
         for (_, source), report in zip(chosen, reports, strict=True)
     ]
     if len(opened) == 1 and chosen[0][0] is None:
-        return _pack(opened[0], options, reports[0], _origin(opened, options))
+        return _pack(opened[0], options, reports[0], memory, _origin(opened, options), keeping)
     names = _unique(
         [(name or one.name, one.is_document) for (name, _), one in zip(chosen, opened, strict=True)]
     )
@@ -88,58 +88,55 @@ def load_sources(
     entries = _prefixed(list(zip(names, opened, reports, strict=True)), merged)
     label = "any of: " + ", ".join(one.label for one in opened)
     joined = OpenedSource("documents", entries, "sources", label)
-    return _pack(joined, options, merged, _origin(opened, options, names))
-
-
-def _options(
-    include: str | Sequence[str],
-    exclude: str | Sequence[str],
-    hidden: bool,
-    ignore: bool,
-    max_file_bytes: int | None,
-) -> LoadOptions:
-    limit = DEFAULT_MAX_FILE_BYTES if max_file_bytes is None else max_file_bytes
-    if limit < 1:
-        raise UsageError(f"max_file_bytes must be at least 1, not {limit}.")
-    included = (include,) if isinstance(include, str) else tuple(include)
-    excluded = (exclude,) if isinstance(exclude, str) else tuple(exclude)
-    options = LoadOptions(included, excluded, hidden, ignore, limit)
-    options.selector()
-    return options
+    return _pack(joined, options, merged, memory, _origin(opened, options, names), keeping)
 
 
 def _pack(
-    opened: OpenedSource, options: LoadOptions, report: LoadReport, origin: str | None
+    opened: OpenedSource,
+    options: LoadOptions,
+    report: LoadReport,
+    memory: FileMemory,
+    origin: str | None,
+    keeping: Keeping | None,
 ) -> Corpus:
-    corpus = Corpus.from_documents(
-        opened.entries,
-        shape=opened.shape,
-        skipped=report.skipped,
-        warnings=report.warnings,
-        origin=origin,
-    )
+    entries = _watched(opened.entries, options.on_progress)
+    if keeping is not None and origin is not None:
+        corpus = load_kept(Reading(entries, opened.shape, report, memory), origin, keeping)
+    else:
+        corpus = Corpus.from_documents(
+            entries,
+            shape=opened.shape,
+            skipped=report.skipped,
+            warnings=report.warnings,
+            origin=origin,
+        )
     if len(corpus) == 0:
         corpus.close()
         raise _empty(opened.label, options, report)
     return corpus
 
 
+def _watched(entries: Iterator[Entry], on_progress: Progress | None) -> Iterator[Entry]:
+    if on_progress is None:
+        yield from entries
+        return
+    size_bytes = 0
+    for number, entry in enumerate(entries, start=1):
+        size_bytes += entry.size_bytes
+        on_progress(number, size_bytes)
+        yield entry
+
+
 def _origin(
     opened: Sequence[OpenedSource], options: LoadOptions, names: Sequence[str] = ()
 ) -> str | None:
-    """Return what is loaded as a command line would say it; None where it is no file's."""
+    """Return what is loaded as a command line would say it; None where it cannot be again."""
     words: list[str] = []
     for number, one in enumerate(opened):
-        if one.location is None:
+        if one.origin is None:
             return None
-        real = os.path.realpath(one.location)
-        words.append(f"{names[number]}={real}" if names else real)
-    words += [word for glob in options.include for word in ("--include", glob)]
-    words += [word for glob in options.exclude for word in ("--exclude", glob)]
-    words += ["--hidden"] * options.hidden + ["--no-ignore"] * (not options.ignore)
-    if options.max_file_bytes != DEFAULT_MAX_FILE_BYTES:
-        words += ["--max-file-bytes", str(options.max_file_bytes)]
-    return shlex.join(words)
+        words.append(f"{names[number]}={one.origin}" if names else one.origin)
+    return shlex.join([*words, *options.words()])
 
 
 def _empty(label: str, options: LoadOptions, report: LoadReport) -> EmptyCorpusError:
@@ -179,10 +176,17 @@ def _prefixed(
     for name, opened, report in parts:
         taken = 0
         for entry in opened.entries:
-            path = name if opened.is_document else f"{name}/{entry.path}"
+            path = _path_in(name, entry.path, opened)
             yield entry._replace(path=path)
             taken += 1
         merged.skipped += [replace(one, path=f"{name}/{one.path}") for one in report.skipped]
         merged.warnings += [f"{name}/{warning}" for warning in report.warnings]
         if taken == 0:
             merged.warn(name, "no document in it")
+
+
+def _path_in(name: str, path: str, opened: OpenedSource) -> str:
+    if not opened.is_document:
+        return f"{name}/{path}"
+    # A document's parts keep theirs.
+    return name + path.removeprefix(without_part(path)) if opened.shape == "documents" else name

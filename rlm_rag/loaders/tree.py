@@ -6,66 +6,43 @@ import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from rlm_rag.corpus import Skipped
-from rlm_rag.errors import SourceError
-from rlm_rag.loaders.files import FOLDER_REASON, TELLING_REASONS, failure_reason, read_file
-from rlm_rag.loaders.git import list_work_tree, printable_path
-from rlm_rag.loaders.ignore import IGNORE_FILE_NAME, IgnoreRules
-from rlm_rag.loaders.options import NOT_SELECTED, Entry, LoadOptions, LoadReport
-from rlm_rag.loaders.secrets import may_hold_secrets
+from rlm_rag.loaders.git import printable_path
+from rlm_rag.loaders.ignore import OWN_IGNORE_FILES, IgnoreFiles
+from rlm_rag.loaders.intake import Intake
+from rlm_rag.loaders.links import follow_links
+from rlm_rag.loaders.listing import OWN_REPOSITORY_REASON, list_by_git
+from rlm_rag.loaders.options import Entry, LoadOptions, LoadReport
+from rlm_rag.loaders.walk import walk
 
-_VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj", ".bzr"})
-_JUNK = frozenset(
-    (
-        "node_modules",
-        "bower_components",
-        "__pycache__",
-        ".venv",
-        ".tox",
-        ".nox",
-        ".mypy_cache",
-        ".pytest_cache",
-        ".ruff_cache",
-        ".hypothesis",
-        ".gradle",
-        ".terraform",
-        ".DS_Store",
-    )
-)
+_OWN_IGNORE_REASON = f"ignored by {' or '.join(OWN_IGNORE_FILES)}"
 
 
-def read_tree(root: str, options: LoadOptions, report: LoadReport) -> Iterator[Entry]:
+def read_tree(root: str, intake: Intake) -> Iterator[Entry]:
     """Yield the readable text files beneath the folder `root`, in the byte order of their paths.
 
-    Inside a git work tree the files are those that git lists; elsewhere the folder is walked,
-    and `.gitignore` files hold as they would in git. Links are never followed.
+    Git's rules say which files count, in a work tree and out of one, and then `.ignore` and
+    `.rlmignore` files, which leave more out. Links are followed only where the options say so,
+    and never out of the folder.
 
     Raises:
         SourceError: `root` cannot be listed.
         UsageError: an include or exclude is no glob.
     """
-    selects = options.selector()
+    options, report = intake.options, intake.report
     root = os.path.realpath(root).rstrip("/")
+    names = _list(root, options, report)
+    leads = follow_links(root, names, report) if options.follow_symlinks else {}
     folders = {"": True}
-    for path, relative in _unique_paths(_list(root, options, report)):
-        if not selects(path):
-            report.skip(path, NOT_SELECTED)
+    for path, name in _unique_paths([*names, *leads]):
+        relative = leads.get(name, name)
+        if not intake.wants(path):
             continue
         if relative.endswith("/"):
-            report.skip(path, "a git repository of its own")
-            continue
-        if not _is_inside(root, relative.rpartition("/")[0], folders):
+            report.skip(path, OWN_REPOSITORY_REASON)
+        elif not _is_inside(root, relative.rpartition("/")[0], folders):
             report.skip(path, "beneath a symbolic link")
-            continue
-        location = f"{root}/{relative}"
-        found = read_file(location, path, max_file_bytes=options.max_file_bytes)
-        if isinstance(found, Skipped):
-            reason = "git submodule" if found.reason == FOLDER_REASON else found.reason
-            _skip(report, path, reason)
-            continue
-        if found.warning is not None:
-            report.warn(path, found.warning)
-        yield Entry(path, found.content, found.encoding)
+        else:
+            yield from intake.read(path, f"{root}/{relative}")
 
 
 def numbered_path(path: str, number: int) -> str:
@@ -75,73 +52,29 @@ def numbered_path(path: str, number: int) -> str:
 
 
 def _list(root: str, options: LoadOptions, report: LoadReport) -> list[str]:
-    if options.ignore:
-        listed = list_work_tree(f"{root}/", report)
-        # Nothing listed: the folder itself is ignored, and yet the caller asked for it.
-        if listed:
-            return listed
-    return list(_walk(root, options, report))
+    if not options.ignore:
+        return list(walk(root, options, report))
+    # Nothing listed: the folder itself is ignored, and yet the caller asked for it.
+    listed = list_by_git(f"{root}/", options, report) or list(walk(root, options, report))
+    return _without_own_ignored(root, listed, report)
 
 
-def _walk(root: str, options: LoadOptions, report: LoadReport) -> Iterator[str]:
-    pending = [("", IgnoreRules())]
-    while pending:
-        base, rules = pending.pop()
-        try:
-            with os.scandir(f"{root}/{base}") as scanned:
-                entries = sorted(scanned, key=lambda entry: entry.name)
-        except OSError as error:
-            if not base:
-                raise SourceError(
-                    f"Cannot list the folder {root or '/'}: {error.strerror}.",
-                    hint="Check that you may read it.",
-                ) from error
-            _skip(report, printable_path(base[:-1]), failure_reason(error))
-            continue
-        if options.ignore:
-            rules = _with_ignore_file(rules, root, base, report)
-        for entry in entries:
-            folder = entry.is_dir(follow_symlinks=False)
-            path = base + entry.name
-            reason = _reason_to_skip(entry, path, folder, rules, options)
-            if reason is not None:
-                report.skip(printable_path(path), reason)
-            elif folder:
-                pending.append((path + "/", rules))
-            else:
-                yield path
+def _without_own_ignored(root: str, names: list[str], report: LoadReport) -> list[str]:
+    def cannot_follow(path: str, pattern: str) -> None:
+        report.warn(printable_path(path), f"cannot follow {pattern!r}")
 
-
-def _skip(report: LoadReport, path: str, reason: str) -> None:
-    report.skip(path, reason)
-    if reason.startswith(TELLING_REASONS):
-        report.warn(path, f"{reason}, so it was left out")
-
-
-def _with_ignore_file(rules: IgnoreRules, root: str, base: str, report: LoadReport) -> IgnoreRules:
-    inner = rules.within(base, f"{root}/{base}{IGNORE_FILE_NAME}")
-    if inner is not rules:
-        for pattern in inner.unfollowed:
-            report.warn(printable_path(base + IGNORE_FILE_NAME), f"cannot follow {pattern!r}")
-    return inner
-
-
-def _reason_to_skip(
-    entry: os.DirEntry[str], path: str, folder: bool, rules: IgnoreRules, options: LoadOptions
-) -> str | None:
-    if entry.name in _VERSION_CONTROL:
-        return "version control data"
-    if options.ignore:
-        if entry.name in _JUNK:
-            return "generated by tools"
-        if folder and os.path.lexists(f"{entry.path}/pyvenv.cfg"):
-            return "Python virtual environment"
-        if rules.ignores(path, folder=folder):
-            return "ignored by .gitignore"
-    # A secret gets that reason, not this one.
-    if entry.name.startswith(".") and not options.hidden and not may_hold_secrets(path):
-        return "hidden"
-    return None
+    files = IgnoreFiles(root, OWN_IGNORE_FILES, cannot_follow)
+    kept: list[str] = []
+    left_out: set[str] = set()
+    for name in names:
+        found = files.leaves_out(name.removesuffix("/"))
+        if found is None:
+            kept.append(name)
+        else:
+            left_out.add(found)
+    for found in sorted(left_out):
+        report.skip(printable_path(found), _OWN_IGNORE_REASON)
+    return kept
 
 
 def _unique_paths(relatives: list[str]) -> list[tuple[str, str]]:

@@ -1,0 +1,70 @@
+"""Which files of one source are taken, and what of them is told to its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from rlm_rag.loaders.files import format_bytes
+from rlm_rag.loaders.memory import FileMemory
+from rlm_rag.loaders.options import NOT_SELECTED, Entry, LoadOptions, LoadReport
+from rlm_rag.loaders.reading import read_bytes, read_file
+from rlm_rag.loaders.secrets import SECRET_REASON, may_hold_secrets
+
+
+@dataclass(slots=True)
+class Intake:
+    """Takes the files of one source that its options choose, up to their limits."""
+
+    options: LoadOptions
+    report: LoadReport
+    memory: FileMemory
+    _selects: Callable[[str], bool] = field(init=False)
+    _files: int = 0
+    _bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self._selects = self.options.selector()
+
+    def wants(self, path: str) -> bool:
+        """Tell whether a file is to be read: by its path, and by what was taken before it."""
+        return self._passes(path, SECRET_REASON if may_hold_secrets(path) else None)
+
+    def read(self, path: str, location: str) -> list[Entry]:
+        """Return the documents of the file at `location`, which `wants` has let pass."""
+        limit = self.options.max_file_bytes
+        fresh = partial(read_file, path, location, self.report, max_file_bytes=limit)
+        return self._counted(self.memory.read(path, location, self.report, fresh))
+
+    def take(self, path: str, data: bytes, *, charset: str | None = None) -> list[Entry]:
+        """Return the documents of a file's bytes; `charset` is what their carrier says of them."""
+        limit = self.options.max_file_bytes
+        entries = read_bytes(path, data, self.report, max_file_bytes=limit, charset=charset)
+        return self._counted(entries)
+
+    def keep(self, entry: Entry) -> list[Entry]:
+        """Return a document that is none of a file's, where the options let it pass."""
+        if not self._passes(entry.path):
+            return []
+        return self._counted([entry])
+
+    def _passes(self, path: str, reason: str | None = None) -> bool:
+        reason = NOT_SELECTED if not self._selects(path) else reason or self._limit_reached()
+        if reason is not None:
+            self.report.miss(path, reason)
+        return reason is None
+
+    def _limit_reached(self) -> str | None:
+        options = self.options
+        if options.max_files is not None and self._files >= options.max_files:
+            return f"beyond the limit of {options.max_files:,} files (max_files)"
+        if options.max_total_bytes is not None and self._bytes >= options.max_total_bytes:
+            return f"beyond the limit of {format_bytes(options.max_total_bytes)} (max_total_bytes)"
+        return None
+
+    def _counted(self, entries: list[Entry]) -> list[Entry]:
+        self._files += bool(entries)
+        if self.options.max_total_bytes is not None:
+            self._bytes += sum(entry.size_bytes for entry in entries)
+        return entries

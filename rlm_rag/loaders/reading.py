@@ -1,0 +1,70 @@
+"""A file's bytes to documents: text decoded, documents taken apart, the rest left out and told."""
+
+from __future__ import annotations
+
+from rlm_rag.corpus import Skipped
+from rlm_rag.loaders.documents import is_document, parse_document
+from rlm_rag.loaders.files import failure_reason, read_regular, too_large_reason
+from rlm_rag.loaders.options import Entry, LoadReport
+from rlm_rag.loaders.secrets import SECRET_REASON, holds_private_key
+from rlm_rag.loaders.text import SNIFF_BYTES, decode_text
+
+BINARY_REASON = "binary"
+
+
+def read_file(path: str, location: str, report: LoadReport, *, max_file_bytes: int) -> list[Entry]:
+    """Return the documents of the file at `location` under `path`; none, with the reason told.
+
+    At most `max_file_bytes` are read, also from a file that grows meanwhile.
+    """
+    data: bytes | str
+    try:
+        data = read_regular(location, max_file_bytes, whole=is_document(path))
+    except OSError as error:
+        data = failure_reason(error)
+    if isinstance(data, str):
+        report.miss(path, data)
+        return []
+    return read_bytes(path, data, report, max_file_bytes=max_file_bytes)
+
+
+def read_bytes(
+    path: str,
+    data: bytes,
+    report: LoadReport,
+    *,
+    max_file_bytes: int,
+    charset: str | None = None,
+) -> list[Entry]:
+    """Return the documents of a file's bytes; `charset` is what their carrier says of them."""
+    if len(data) > max_file_bytes:
+        report.miss(path, too_large_reason(max_file_bytes))
+        return []
+    if is_document(path):
+        return _document(path, data, report)
+    if holds_private_key(path, data[:SNIFF_BYTES]):
+        report.skip(path, SECRET_REASON)
+        return []
+    decoded = decode_text(data, charset=charset)
+    if decoded is None:
+        report.skip(path, BINARY_REASON)
+        return []
+    if decoded.warning is not None:
+        report.warn(path, decoded.warning)
+    return [Entry(path, decoded.content, decoded.encoding)]
+
+
+def _document(path: str, data: bytes, report: LoadReport) -> list[Entry]:
+    parsed = parse_document(path, data)
+    if isinstance(parsed, Skipped):
+        report.miss(path, parsed.reason)
+        return []
+    for name, reason in parsed.skipped:
+        report.skip(_part(path, name), reason)
+    for warning in parsed.warnings:
+        report.warn(path, warning)
+    return [Entry(_part(path, part.name), part.content, part.encoding) for part in parsed.parts]
+
+
+def _part(path: str, name: str) -> str:
+    return f"{path}#{name}" if name else path
