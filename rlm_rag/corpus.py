@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn, Self, TypeVar, overload
+from typing import Any, NoReturn, Self, TypeVar, overload
 
 from rlm_rag.errors import PackedCorpusError
 from rlm_rag.lines import split_lines
@@ -80,14 +80,14 @@ class Corpus(Sequence[Document]):
     @classmethod
     def from_documents(
         cls,
-        documents: Iterable[tuple[str, str] | tuple[str, str, str | None]],
+        documents: Iterable[tuple[Any, ...]],
         *,
         shape: str = "documents",
         skipped: Iterable[Skipped] = (),
         warnings: Iterable[str] = (),
         origin: str | None = None,
     ) -> Corpus:
-        """Pack `(path, content)` or `(path, content, encoding)` as they come, one at a time.
+        """Pack documents as they come, one at a time, each as `packing.pack` takes it.
 
         `shape` is one of `packed.SHAPES`. `skipped` and `warnings` are read after the last
         document, so that they may grow while the documents are made. `origin` is as the
@@ -115,14 +115,19 @@ class Corpus(Sequence[Document]):
             raise
 
     @classmethod
-    def adopt(cls, corpus: Corpus) -> Self:
-        """Return a corpus of this class over the same file, which it now owns."""
+    def adopt(
+        cls, corpus: Corpus, *, warnings: Iterable[str] = (), lasting: bool = True
+    ) -> Self:
+        """Return a corpus of this class over the same file, which it now owns.
+
+        `warnings` are added; without `lasting` its origin is forgotten.
+        """
         adopted = cls(
             corpus._packed_path,
             scratch=corpus._scratch,
             skipped=corpus._skipped,
-            warnings=corpus._warnings,
-            origin=corpus._origin,
+            warnings=(*corpus._warnings, *warnings),
+            origin=corpus._origin if lasting else None,
         )
         corpus._scratch = None
         corpus._packed.close()
@@ -135,14 +140,15 @@ class Corpus(Sequence[Document]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was loaded in part, or by a guess; each names its path."""
+        """What was loaded in part, by a guess, or could not be kept; each names its path."""
         return self._warnings
 
     @property
     def origin(self) -> str | None:
         """Where it was loaded from, and how; the same when the same is loaded again.
 
-        None where it came as values or from standard input, and cannot be.
+        None where it came as values or from standard input, and cannot be, or where nothing
+        is to be kept of it.
         """
         return self._origin
 

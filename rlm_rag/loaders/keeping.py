@@ -1,0 +1,116 @@
+"""From entries to a corpus, reusing what is kept of its source and keeping what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlm_rag import kept
+from rlm_rag.corpus import Corpus
+from rlm_rag.errors import PackedCorpusError
+from rlm_rag.loaders.kept_corpus import CorpusVersion, KeptCorpus, keep, stamp
+from rlm_rag.loaders.memory import FileMemory, ReadFile
+from rlm_rag.loaders.options import Entry, LoadReport
+from rlm_rag.packing import pack
+from rlm_rag.scratch import ScratchFolder
+
+# A corpus that alone took half of all that may be kept would drive out the others.
+_MAX_KEPT_CORPUS_BYTES = kept.MAX_KEPT_BYTES // 2
+_OPEN = "open"
+
+
+class NotKept(Exception):
+    """The cache folder cannot be used; the same source can be loaded without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where corpora are kept, and whether to read every file again and compare it."""
+
+    root: Path
+    verify: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The entries of a source, which `memory` recalls or has read, and `report` tells of."""
+
+    entries: Iterable[Entry]
+    shape: str
+    report: LoadReport
+    memory: FileMemory
+
+
+def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
+    """Pack what is read of the source `origin`, and keep it.
+
+    Raises:
+        NotKept: the cache folder cannot be written, or is full; some entries were consumed.
+        SourceError: two documents have the same path.
+    """
+    try:
+        # Of the same file system, so that a link costs nothing; out of the reach of who clears.
+        scratch = ScratchFolder(keeping.root.parent / _OPEN)
+    except OSError as error:
+        raise NotKept(error.strerror or str(error)) from error
+    try:
+        packed_path = scratch.path / "corpus.packed"
+        folder = kept.folder_of(keeping.root, origin)
+        before = KeptCorpus.open(folder, scratch.path / "before.packed", stamp())
+        version = _pack(reading, packed_path, before, verify=keeping.verify)
+        _keep(version, folder, origin, reading.report, before)
+        return Corpus(
+            packed_path,
+            scratch=scratch,
+            skipped=reading.report.skipped,
+            warnings=reading.report.warnings,
+            origin=origin,
+        )
+    except (OSError, PackedCorpusError) as error:
+        scratch.close()
+        raise NotKept(str(error)) from error
+    except BaseException:
+        scratch.close()
+        raise
+
+
+def _pack(
+    reading: Reading, packed_path: Path, before: KeptCorpus | None, *, verify: bool
+) -> CorpusVersion:
+    files: list[ReadFile | None] = []
+    entries = _noted(reading.entries, files)
+    reading.memory.known = None if verify else before
+    like = None if before is None else before.packed
+    is_new = pack(entries, packed_path, shape=reading.shape, like=like)
+    version = CorpusVersion(packed_path, files, reading.memory, is_new=is_new)
+    if before is None:
+        return version
+    if verify:
+        for path in before.different(version):
+            reading.report.warn(path, "what was kept of it was wrong; it was read again")
+    before.packed.close()
+    if not is_new:
+        before.path.rename(packed_path)
+    return version
+
+
+def _noted(entries: Iterable[Entry], files: list[ReadFile | None]) -> Iterator[Entry]:
+    for entry in entries:
+        files.append(entry.file)
+        yield entry
+
+
+def _keep(
+    version: CorpusVersion,
+    folder: Path,
+    origin: str,
+    report: LoadReport,
+    before: KeptCorpus | None,
+) -> None:
+    if not version.files or version.packed_path.stat().st_size > _MAX_KEPT_CORPUS_BYTES:
+        return
+    try:
+        keep(folder, origin, version, stamp=stamp(), before=before)
+    except OSError as error:
+        report.warn(str(folder), f"the corpus is not kept: {error.strerror or error}")

@@ -1,0 +1,256 @@
+"""The packed corpus of a source as it is kept: with the files that it was read from.
+
+Two files in the source's folder: the packed corpus, under a new name for each version, and a
+table that names it and says of each file what its status was. The table is replaced at once, so
+that whoever reads it sees one version or the other, whole.
+
+Layout of the table: magic | stamp | CRC-32 of the rest | bytes of the JSON | JSON | for each
+file its size, times, inode, first document, and how many.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import struct
+import sys
+import zlib
+from array import array
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlm_rag import kept
+from rlm_rag.corpus import Skipped
+from rlm_rag.errors import PackedCorpusError
+from rlm_rag.loaders.documents import parsers_key
+from rlm_rag.loaders.memory import FileMemory, FileStatus, ReadFile
+from rlm_rag.packed import PackedCorpus
+from rlm_rag.packing import StoredText
+
+_TABLE = "corpus.table"
+_PACKED_SUFFIX = ".packed"
+_MAGIC = b"RLMKEPT\x01"
+_HEAD = struct.Struct("=8s16sIQ")
+_COLUMNS = 6
+_INODE_MASK = (1 << 63) - 1
+_SOURCES = ("lines.py", "packed.py", "packing.py")
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusVersion:
+    """What a load made: `files` says of each document what it was read from.
+
+    Without `is_new`, the packed file is that of the version before.
+    """
+
+    packed_path: Path
+    files: Sequence[ReadFile | None]
+    memory: FileMemory
+    is_new: bool = True
+
+
+class KeptCorpus:
+    """One version of a kept corpus, opened for a load that may reuse it.
+
+    It is what a `FileMemory` knows. The packed file is `path`, a name of the caller's own
+    for it, so that nothing that becomes of the kept one matters.
+    """
+
+    def __init__(self, path: Path, numbers: array[int], told: dict[str, Any]) -> None:
+        self.packed = PackedCorpus.open(path)
+        self.path = path
+        self.name = str(told["packed"])
+        self._numbers = numbers
+        self._told = told
+        self._rows = {location: row for row, location in enumerate(told["locations"])}
+
+    @classmethod
+    def open(cls, folder: Path, path: Path, stamp: bytes) -> KeptCorpus | None:
+        """Open what is kept in `folder` as `path`; None where nothing is that can be used.
+
+        Raises:
+            OSError: `path` cannot be written.
+        """
+        try:
+            table = (folder / _TABLE).read_bytes()
+            numbers, told = _read_table(table, stamp)
+            stored = folder / str(told["packed"])
+            status = stored.stat()
+            if [status.st_size, status.st_mtime_ns] != told["status"]:
+                return None
+        except (OSError, ValueError, KeyError, TypeError, struct.error):
+            # Never there, gone meanwhile, damaged, or of another version.
+            return None
+        _link(stored, path)
+        try:
+            return cls(path, numbers, told)
+        except (PackedCorpusError, KeyError, TypeError):
+            path.unlink()
+            return None
+
+    @property
+    def file_count(self) -> int:
+        """How many files it remembers."""
+        return len(self._rows)
+
+    def recall(self, location: str) -> tuple[ReadFile, list[StoredText]] | None:
+        row = self._rows.get(location)
+        if row is None:
+            return None
+        at = row * _COLUMNS
+        *status, first, count = self._numbers[at : at + _COLUMNS]
+        key, told = str(row), self._told
+        file = ReadFile(
+            location,
+            told["paths"][row],
+            FileStatus(*status),
+            tuple(told["parts"].get(key, ("",) * count)),
+            tuple(Skipped(*one) for one in told["skipped"].get(key, ())),
+            tuple(told["warnings"].get(key, ())),
+        )
+        packed = self.packed
+        return file, [StoredText(packed, first + part) for part in range(count)]
+
+    def different(self, version: CorpusVersion) -> list[str]:
+        """Return the paths of which something else was kept than is in a version read afresh.
+
+        Only files count whose status says that they are the same, for the others nothing is
+        claimed.
+        """
+        wrong = []
+        with PackedCorpus.open(version.packed_path) as fresh:
+            for first, file in _firsts(version.files):
+                known = self.recall(file.location)
+                if known is None or known[0].status != file.status:
+                    continue
+                numbers = range(first, first + len(file.parts))
+                now = [fresh.digest(number) for number in numbers]
+                told = [self.packed.digest(text.number) for text in known[1]]
+                whole = all(self.packed.is_whole(text.number) for text in known[1])
+                if now != told or not whole:
+                    wrong.append(fresh.path(first))
+        return wrong
+
+
+def keep(
+    folder: Path, origin: str, version: CorpusVersion, *, stamp: bytes, before: KeptCorpus | None
+) -> None:
+    """Keep a version in place of the one before; nothing is written where nothing is new.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    name = old = None if before is None or version.is_new else before.name
+    memory = version.memory
+    if name is None:
+        name = kept.fresh_name(_PACKED_SUFFIX)
+    elif before is not None and (memory.recalled, memory.learned) == (before.file_count, 0):
+        kept.mark_used(folder)
+        return
+    table = _written_table(version, name, stamp)
+    kept.prepare(folder, origin)
+    if old is None:
+        _sync(version.packed_path)
+        _link(version.packed_path, folder / name)
+    kept.write(folder / _TABLE, lambda file: file.write(table))
+    kept.mark_used(folder)
+    _remove_older(folder, name, None if before is None else before.name)
+    kept.evict(folder.parent, kept.MAX_KEPT_BYTES, spared=folder)
+
+
+def stamp() -> bytes:
+    """Return 16 bytes that differ where the same files could be loaded otherwise."""
+    here = Path(__file__).parent
+    loaders = sorted(path.relative_to(here).as_posix() for path in here.rglob("*.py"))
+    digest = kept.sources_digest((*(f"loaders/{name}" for name in loaders), *_SOURCES))
+    told = f"{digest} {parsers_key()} {sys.byteorder} {sys.version_info[:2]}"
+    return hashlib.blake2b(told.encode(), digest_size=16).digest()
+
+
+def _written_table(version: CorpusVersion, name: str, stamp: bytes) -> bytes:
+    status = version.packed_path.stat()
+    told: dict[str, Any] = {"packed": name, "status": [status.st_size, status.st_mtime_ns]}
+    locations: list[str] = []
+    paths: list[str] = []
+    numbers: array[int] = array("q")
+    odd: dict[str, dict[str, Any]] = {"parts": {}, "skipped": {}, "warnings": {}}
+    for first, file in [*_firsts(version.files), *((0, file) for file in version.memory.empty)]:
+        if not file.can_be_recalled or file.status is None:
+            continue
+        key = str(len(locations))
+        locations.append(file.location)
+        paths.append(file.path)
+        numbers.extend((*_masked(file.status), first, len(file.parts)))
+        if any(file.parts):
+            odd["parts"][key] = file.parts
+        if file.skipped:
+            odd["skipped"][key] = [(one.path, one.reason) for one in file.skipped]
+        if file.warnings:
+            odd["warnings"][key] = file.warnings
+    told |= {"locations": locations, "paths": paths, **odd}
+    text = json.dumps(told, separators=(",", ":")).encode("ascii")
+    text += b" " * (-(_HEAD.size + len(text)) % 8)
+    body = text + numbers.tobytes()
+    return _HEAD.pack(_MAGIC, stamp, zlib.crc32(body), len(text)) + body
+
+
+def _firsts(files: Sequence[ReadFile | None]) -> list[tuple[int, ReadFile]]:
+    """Pair each file with its first document; one whose documents are not all here is left out."""
+    pairs: list[tuple[int, ReadFile]] = []
+    number = 0
+    while number < len(files):
+        file = files[number]
+        count = 1
+        while file is not None and number + count < len(files) and files[number + count] is file:
+            count += 1
+        if file is not None and count == len(file.parts):
+            pairs.append((number, file))
+        number += count
+    return pairs
+
+
+def _masked(status: FileStatus) -> FileStatus:
+    return status._replace(inode=status.inode & _INODE_MASK)
+
+
+def _read_table(table: bytes, stamp: bytes) -> tuple[array[int], dict[str, Any]]:
+    magic, stamped, checked, size = _HEAD.unpack_from(table)
+    body = memoryview(table)[_HEAD.size :]
+    if (magic, stamped) != (_MAGIC, stamp) or zlib.crc32(body) != checked:
+        raise ValueError("damaged, or of another version")
+    numbers: array[int] = array("q")
+    numbers.frombytes(body[size:])
+    return numbers, json.loads(bytes(body[:size]))
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        # A file system without links, or two of them.
+        shutil.copy2(source, target)
+
+
+def _sync(path: Path) -> None:
+    """Have a file's content on the disk before a table names it, come what may."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_older(folder: Path, name: str, old: str | None) -> None:
+    with suppress(OSError):
+        if old is not None and old != name:
+            (folder / old).unlink(missing_ok=True)
+        for path in folder.glob(f"*{_PACKED_SUFFIX}"):
+            if path.name != name:
+                kept.remove_abandoned(path)

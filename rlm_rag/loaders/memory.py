@@ -1,0 +1,123 @@
+"""The files of one load, each read once, or recalled where it is known and has not changed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from rlm_rag.corpus import Skipped
+from rlm_rag.loaders.options import Entry, LoadReport
+from rlm_rag.loaders.reading import BINARY_REASON
+from rlm_rag.loaders.secrets import SECRET_REASON
+from rlm_rag.packing import StoredText
+
+# What a file's content alone decides; any other may be otherwise the next time.
+LASTING_REASONS = (BINARY_REASON, SECRET_REASON)
+
+# A change within one tick of a file system's clock leaves no trace: FAT's is the longest.
+_SETTLED_NS = 2_000_000_000
+
+
+class FileStatus(NamedTuple):
+    """What tells that a file was changed; times in nanoseconds since 1970."""
+
+    size_bytes: int
+    modified_ns: int
+    changed_ns: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file that was read as `path`, and what was told of it.
+
+    `status` is None where it cannot tell later that the file is the same. `parts` are what
+    follows `path` in the paths of its documents.
+    """
+
+    location: str
+    path: str
+    status: FileStatus | None
+    parts: tuple[str, ...] = ("",)
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+    @property
+    def can_be_recalled(self) -> bool:
+        """Whether it would come to the same as long as its status is the same."""
+        lasts = bool(self.parts) or all(one.reason in LASTING_REASONS for one in self.skipped)
+        return lasts and self.status is not None
+
+
+class Known(Protocol):
+    def recall(self, location: str) -> tuple[ReadFile, list[StoredText]] | None:
+        """Return what was read at `location`, which may have changed since, and its texts."""
+        ...
+
+
+@dataclass(slots=True)
+class FileMemory:
+    """Remembers what the files of one load came to; `known` is what an earlier load remembers.
+
+    `empty` are the files that came to no document; `recalled` counts the files recalled,
+    `learned` those read that can be recalled the next time.
+    """
+
+    known: Known | None = None
+    empty: list[ReadFile] = field(default_factory=list)
+    recalled: int = 0
+    learned: int = 0
+
+    def read(
+        self, path: str, location: str, report: LoadReport, fresh: Callable[[], list[Entry]]
+    ) -> list[Entry]:
+        """Return the documents of the file at `location`: recalled, or else what `fresh` reads.
+
+        What `fresh` tells the report is told again where the file is recalled.
+        """
+        status = _settled_status(location)
+        recalled = self.known.recall(location) if self.known is not None else None
+        if recalled is not None and status is not None:
+            file, texts = recalled
+            if (file.path, file.status) == (path, status):
+                report.skipped += file.skipped
+                report.warnings += file.warnings
+                self.recalled += 1
+                pairs = zip(file.parts, texts, strict=True)
+                return self._noted(file, [Entry(path + part, text) for part, text in pairs])
+        skips, warnings = len(report.skipped), len(report.warnings)
+        entries = fresh()
+        file = ReadFile(
+            location,
+            path,
+            status,
+            tuple(entry.path.removeprefix(path) for entry in entries),
+            tuple(report.skipped[skips:]),
+            tuple(report.warnings[warnings:]),
+        )
+        self.learned += file.can_be_recalled
+        return self._noted(file, entries)
+
+    def _noted(self, file: ReadFile, entries: list[Entry]) -> list[Entry]:
+        if not entries:
+            self.empty.append(file)
+        return [entry._replace(file=file) for entry in entries]
+
+
+def _settled_status(location: str) -> FileStatus | None:
+    """Return a file's status, None where a change that comes now could leave it as it is."""
+    now_ns = time.time_ns()
+    try:
+        status = os.lstat(location)
+    except OSError:
+        # Reading it will say why.
+        return None
+    # Elsewhere than on POSIX the one is when it was made, and says nothing.
+    last_ns = status.st_ctime_ns if os.name == "posix" else status.st_mtime_ns
+    if last_ns > now_ns - _SETTLED_NS:
+        return None
+    return FileStatus(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
