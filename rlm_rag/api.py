@@ -8,6 +8,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
@@ -17,7 +18,8 @@ from rlm_rag.engine.estimate import Estimate, estimate
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.engine.loop_thread import loop_thread, outcome
-from rlm_rag.engine.run import Run, RunOptions
+from rlm_rag.engine.options import RunOptions
+from rlm_rag.engine.run import Run
 from rlm_rag.errors import RetrievalError, RlmRagError, RunInterrupted, UsageError
 from rlm_rag.indexes.requests import (
     AnyRequest,
@@ -38,6 +40,8 @@ from rlm_rag.indexes.requests import (
 )
 from rlm_rag.indexes.retriever import ProcessRetriever
 from rlm_rag.kept import default_kept_folder, folder_of
+from rlm_rag.loaders.keeping import Keeping, NotKept
+from rlm_rag.loaders.options import LoadArguments
 from rlm_rag.loaders.source import Source, load_corpus
 from rlm_rag.loaders.source import load_sources as _load_sources
 from rlm_rag.sandbox.confine.libraries import library_files
@@ -52,14 +56,11 @@ T = TypeVar("T")
 INTERRUPT_SECONDS = 10.0
 
 
-class LoadOptions(TypedDict, total=False):
-    """What `load` may be told; the loaders document each."""
+class LoadOptions(LoadArguments, total=False):
+    """What `load` may be told: how a source is read, and whether its text is kept."""
 
-    include: str | Sequence[str]
-    exclude: str | Sequence[str]
-    hidden: bool
-    ignore: bool
-    max_file_bytes: int | None
+    keep: bool
+    verify: bool
 
 
 class RlmOptions(TypedDict, total=False):
@@ -246,14 +247,17 @@ def load(
 
     A str is a path where one exists; text without doubt is given as `text=`. Options:
     `include`, `exclude` (gitignore globs), `hidden`, `ignore` (obey ignore files, default
-    True), `max_file_bytes`. What was left out is in `.skipped`, what was guessed in `.warnings`.
+    True), `max_file_bytes`. The text of a folder or a file is kept in the user's cache folder
+    with its search index, so that files whose size, times and inode are the same are not read
+    again; `keep` False keeps nothing, `verify` reads all again and says in `.warnings` what was
+    kept wrong. What was left out is in `.skipped`, what was guessed in `.warnings`.
 
     Raises:
         SourceError: the source is missing, unreadable, or of no known kind.
         EmptyCorpusError: it holds no readable document.
         PackedCorpusError: the temporary folder cannot be written, or is full.
     """
-    return SearchableCorpus.adopt(load_corpus(source, text=text, **options))
+    return _searchable(options, partial(load_corpus, source, text=text))
 
 
 def load_sources(sources: Sequence[str], **options: Unpack[LoadOptions]) -> SearchableCorpus:
@@ -262,7 +266,19 @@ def load_sources(sources: Sequence[str], **options: Unpack[LoadOptions]) -> Sear
     Raises:
         SourceError, EmptyCorpusError, PackedCorpusError: as `load`.
     """
-    return SearchableCorpus.adopt(_load_sources(sources, **options))
+    return _searchable(options, partial(_load_sources, sources))
+
+
+def _searchable(options: LoadOptions, loaded: Callable[..., Corpus]) -> SearchableCorpus:
+    keep, verify = options.pop("keep", True), options.pop("verify", False)
+    root = default_kept_folder() if keep else None
+    if root is None:
+        return SearchableCorpus.adopt(loaded(**options), lasting=keep)
+    try:
+        return SearchableCorpus.adopt(loaded(keeping=Keeping(root, verify=verify), **options))
+    except NotKept as error:
+        warning = f"{root}: the text is not kept there: {error}"
+    return SearchableCorpus.adopt(loaded(**options), warnings=(warning,))
 
 
 class RLM:

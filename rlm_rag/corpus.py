@@ -115,9 +115,7 @@ class Corpus(Sequence[Document]):
             raise
 
     @classmethod
-    def adopt(
-        cls, corpus: Corpus, *, warnings: Iterable[str] = (), lasting: bool = True
-    ) -> Self:
+    def adopt(cls, corpus: Corpus, *, warnings: Iterable[str] = (), lasting: bool = True) -> Self:
         """Return a corpus of this class over the same file, which it now owns.
 
         `warnings` are added; without `lasting` its origin is forgotten.

@@ -45,7 +45,6 @@ class ReadFile:
     skipped: tuple[Skipped, ...] = ()
     warnings: tuple[str, ...] = ()
 
-
     @property
     def can_be_recalled(self) -> bool:
         """Whether it would come to the same as long as its status is the same."""

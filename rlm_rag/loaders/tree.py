@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from rlm_rag.loaders.git import printable_path
 from rlm_rag.loaders.ignore import OWN_IGNORE_FILES, IgnoreFiles
@@ -96,6 +96,6 @@ def _unique_paths(relatives: list[str]) -> list[tuple[str, str]]:
 def _is_inside(root: str, folder: str, known: dict[str, bool]) -> bool:
     """Tell whether no part of a folder's path is a link; a tracked one may have become so."""
     if folder not in known:
-        location = Path(f"{root}/{folder}")
-        known[folder] = location.resolve() == location
+        inside = _is_inside(root, folder.rpartition("/")[0], known)
+        known[folder] = inside and not os.path.islink(f"{root}/{folder}")  # noqa: PTH114
     return known[folder]
