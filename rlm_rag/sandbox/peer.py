@@ -15,7 +15,11 @@ from rlm_rag.sandbox.transport import Transport
 
 
 class Peer:
-    """A worker that has greeted: `done` is the running block's end, `clock` its time."""
+    """A worker that has greeted: `done` is the running block's end.
+
+    Once it `ended`, `why` says so in words, and `broke_protocol` and `in_block` how and when.
+    `was_restored` says that it was given what another worker left.
+    """
 
     def __init__(
         self,
@@ -31,10 +35,17 @@ class Peer:
         self.done: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.ended = False
         self.why = ""
+        self.broke_protocol = False
+        self.was_restored = False
         self._block: int | None = None
         self._clock: Clock | None = None
         self._fault: Exception | None = None
         self._reader = asyncio.get_running_loop().create_task(self._read())
+
+    @property
+    def in_block(self) -> bool:
+        """Whether a block runs, or ran when the worker ended."""
+        return self._block is not None
 
     def begin(self, block: int, code: str, limit_seconds: float) -> Clock:
         """Expect the `done` of `block`, and start its clock."""
@@ -79,6 +90,7 @@ class Peer:
                 if message is not None:
                     await self._take(message)
         except (ProtocolError, WorkerLostError) as error:
+            self.broke_protocol = isinstance(error, ProtocolError)
             return error.message
         return "the worker process ended"
 

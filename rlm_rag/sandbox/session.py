@@ -47,6 +47,9 @@ __all__ = [
 CUT_NOTE_CHARS = 200
 # More than a worker allows itself.
 RESTORE_SECONDS = 10.0
+# Where no block came to its end in as many workers one after the other, code that was brought back
+# may be the reason: the next gets plain data alone, reading which runs none.
+_WHOLE_RESTORATIONS = 2
 
 _Outcome = dict[str, Any] | BlockError
 
@@ -85,6 +88,8 @@ class Session:
         self._peer: Peer | None = None
         self._variables: tuple[tuple[str, str, str], ...] = ()
         self._kept = KeptVariables()
+        # How often what is kept was brought back since a block last came to its end.
+        self._restorations = 0
         self._started = False
         self._running = False
         self._closed = False
@@ -135,20 +140,30 @@ class Session:
         tools = frozenset(self._setup.tools)
         services, waiting = tools.union(self._setup.services), tools | self._setup.waiting
         self._peer = Peer(transport, self._serve, services, waiting, self._kept)
+        self._peer.was_restored = bool(names)
         return names
 
     async def _restore(self, transport: Transport) -> frozenset[str]:
         if not len(self._kept):
             return frozenset()
         # Reading a snapshot runs code that the lost worker chose.
+        plain = self._restorations >= _WHOLE_RESTORATIONS
+        self._restorations += 1
         async with asyncio.timeout(RESTORE_SECONDS):
-            for frame in self._kept.frames():
+            for frame in self._kept.frames(plain=plain):
                 await transport.send(frame)
             restored = await _next_message(transport)
         if restored["t"] != "restored":
             raise ProtocolError("its first word after a restoration was not what it restored")
         self._kept.keep_only(restored["names"])
         return frozenset(restored["names"])
+
+    def _drop_what_harms(self, peer: Peer | None) -> None:
+        """Forget what is kept if a worker that was given it broke the protocol, or just ended."""
+        if peer is None or not peer.was_restored:
+            return
+        if peer.broke_protocol or (self._restorations and not peer.in_block):
+            self._kept = KeptVariables()
 
     def _init(self, transport: Transport) -> dict[str, Any]:
         return {
@@ -228,6 +243,7 @@ class Session:
         else:
             result = _clipped(_result(outcome, clock), output_chars)
             self._variables = result.variables
+            self._restorations = 0
         return replace(
             result,
             seconds=seconds,
@@ -286,6 +302,7 @@ class Session:
 
     async def _replace(self, why: str) -> tuple[str, ...]:
         """End the worker and start another; return the names of the variables lost."""
+        self._drop_what_harms(self._peer)
         await self._end_worker()
         self._kept.drop_arriving()
         if self._restarts_left <= 0:

@@ -85,10 +85,10 @@ class KeptVariables:
     def __len__(self) -> int:
         return len(self._pieces)
 
-    def frames(self) -> Iterator[bytes]:
-        """Yield the frames that give all of it to a fresh worker."""
+    def frames(self, *, plain: bool) -> Iterator[bytes]:
+        """Yield the frames that give all of it to a fresh worker, or what of it is `plain` data."""
         for name, pieces in self._pieces.items():
             for number, data in enumerate(pieces, 1):
                 last = number == len(pieces)
                 yield frames.encode({"t": "piece", "name": name, "data": data, "last": last})
-        yield frames.encode({"t": "restore", "blocks": list(self._blocks)})
+        yield frames.encode({"t": "restore", "blocks": list(self._blocks), "plain": plain})

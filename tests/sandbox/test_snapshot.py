@@ -231,3 +231,57 @@ def test_after_two_crashes_everything_is_still_there() -> None:
 def test_a_block_that_killed_its_worker_is_undone() -> None:
     results = after_a_crash(make(), "x = 1", "x")
     assert (results[-2].restored_block, results[-1].value) == (1, "1")
+
+
+POISONS = {
+    "a forged frame": 'os.write(FD, b\'{"t":"restored","names":["x"]}\\n\')',
+    "garbage": "os.write(FD, b'garbage\\n')",
+    "frames forged later": (
+        "threading.Thread(target=lambda: (time.sleep(0.05), os.write(FD, b'[]\\n'))).start()"
+    ),
+    "an end between blocks": (
+        "threading.Thread(target=lambda: (time.sleep(0.05), os._exit(1))).start()"
+    ),
+}
+
+
+@pytest.mark.parametrize("poison", POISONS.values(), ids=POISONS)
+def test_a_poisoned_snapshot_costs_one_restart_and_the_next_worker_starts_clean(
+    poison: str,
+) -> None:
+    code = f"""
+class Trap:
+    def __reduce__(self):
+        return exec, ({f"import os, threading, time; FD = 201; {poison}"!r}, {{}})
+x, trap = 1, Trap()
+"""
+
+    async def scenario() -> None:
+        async with make() as session:
+            assert (await run(session, code)).error is None
+            first = await run(session, CRASH, block=2)
+            assert first.restarted
+            await asyncio.sleep(0.2)
+            # Found out as it was brought back, or by what it did since.
+            second = await run(session, "2", block=3)
+            lost = {*first.lost, *second.lost}
+            assert {"x", "trap"} <= lost
+            for block in (4, 5, 6):
+                after = await run(session, "1 + 1", block=block)
+                assert (after.value, after.restarted) == ("2", False)
+                await asyncio.sleep(0.06)
+
+    asyncio.run(scenario())
+
+
+def test_after_two_workers_that_ended_no_block_plain_data_alone_comes_back() -> None:
+    async def scenario() -> None:
+        async with make() as session:
+            await run(
+                session, "x = {'a': [1, (2.5, None)]}\ndef f(): return x\nclass C: pass\nc = C()"
+            )
+            lost = [(await run(session, CRASH, block=block)).lost for block in (2, 3, 4)]
+            assert [set(names) for names in lost] == [set(), set(), {"f", "C", "c"}]
+            assert (await run(session, "x", block=5)).value == "{'a': [1, (2.5, None)]}"
+
+    asyncio.run(scenario())

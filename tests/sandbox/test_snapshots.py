@@ -28,7 +28,7 @@ def kept(*pieces: dict[str, object]) -> KeptVariables:
 
 
 def given_back(variables: KeptVariables) -> list[dict[str, object]]:
-    return [json.loads(frame) for frame in variables.frames()]
+    return [json.loads(frame) for frame in variables.frames(plain=False)]
 
 
 def test_pieces_count_once_their_snapshot_ended() -> None:
@@ -38,7 +38,7 @@ def test_pieces_count_once_their_snapshot_ended() -> None:
     assert given_back(variables) == [
         piece("x", "AA", last=False),
         piece("x", "BB"),
-        {"t": "restore", "blocks": [[1, "x = 1"]]},
+        {"t": "restore", "blocks": [[1, "x = 1"]], "plain": False},
     ]
 
 

@@ -77,6 +77,23 @@ class Codec:
         with catch_warnings(action="ignore"):
             return self._loaded(data)
 
+    def load_plain(self, data: bytes) -> Any:
+        """Return a value of numbers, texts and builtin boxes of them; runs nothing of `data`.
+
+        Raises:
+            Exception: it holds anything else.
+        """
+        from _io import BytesIO
+        from _pickle import Unpickler, UnpicklingError
+
+        class Reader(Unpickler):
+            def find_class(self, module: str, name: str) -> Any:
+                raise UnpicklingError(f"{module}.{name} is no plain data")
+
+        if data[:1] != _PLAIN:
+            raise UnpicklingError("code is no plain data")
+        return Reader(BytesIO(data[1:])).load()
+
     def _loaded(self, data: bytes) -> Any:
         from _io import BytesIO
         from _pickle import loads

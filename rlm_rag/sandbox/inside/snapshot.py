@@ -160,8 +160,10 @@ class Snapshots:
         """Take a piece of what another worker left."""
         self._received.setdefault(piece["name"], []).append(a2b_base64(piece["data"]))
 
-    def restore(self) -> list[str]:
+    def restore(self, *, plain: bool) -> list[str]:
         """Bring back all that was received; return the names that are there again.
+
+        With `plain`, that is data whose reading runs no code.
 
         Variables that lean on others (an instance on its class) are tried again once those
         are there.
@@ -171,7 +173,7 @@ class Snapshots:
         restored: list[str] = []
         self._interrupts.set_alarm(LIMIT_SECONDS)
         while True:
-            done = [name for name in waiting if self._bring_back(name, waiting[name])]
+            done = [name for name in waiting if self._bring_back(name, waiting[name], plain)]
             for name in done:
                 data = waiting.pop(name)
                 chars = sum(len(piece) for piece, _ in _pieces(data))
@@ -182,9 +184,10 @@ class Snapshots:
         self._interrupts.clear_alarm()
         return restored
 
-    def _bring_back(self, name: str, data: bytes) -> bool:
+    def _bring_back(self, name: str, data: bytes, plain: bool) -> bool:
+        load = self._codec.load_plain if plain else self._codec.load
         try:
-            value = run_interruptible(self._codec.load, data)
+            value = run_interruptible(load, data)
         except BaseException:
             return False
         self._namespace.put_back(name, value)

@@ -134,7 +134,8 @@ class Worker:
             elif kind == "restore":
                 for block, code in message["blocks"]:
                     remember_source(block_name(block), code)
-                self._channel.send({"t": "restored", "names": snapshots.restore()})
+                names_back = snapshots.restore(plain=message["plain"])
+                self._channel.send({"t": "restored", "names": names_back})
 
     def _set_up(self, init: dict[str, Any]) -> Snapshots:
         space, channel = self._namespace, self._channel
