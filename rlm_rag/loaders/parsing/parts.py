@@ -21,7 +21,6 @@ PART_NAME = re.compile(r"(?:#?[a-z]+=[^\s`\"'<>()\[\]{},;:#|/\\\x00-\x20\x7f]{1,
 _NOT_IN_LABEL = re.compile(r"[\s`\"'<>()\[\]{},;:#|/\\\x00-\x20\x7f]+")
 _CONTROLS = {code: None for code in (*range(32), 127, 0xFEFF) if chr(code) not in "\t\n"}
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_TRAILING_BLANKS = re.compile(r"[ \t\u00a0]+$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -137,5 +136,6 @@ def clean(text: str) -> str:
     """Return extracted text with LF, without controls, trailing blanks or runs of blank lines."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0b", "\n")
     text = _SURROGATES.sub("\ufffd", text.translate(_CONTROLS))
-    text = _BLANK_LINES.sub("\n\n", _TRAILING_BLANKS.sub("", text)).strip("\n")
+    text = "\n".join(line.rstrip(" \t\u00a0") for line in text.split("\n"))
+    text = _BLANK_LINES.sub("\n\n", text).strip("\n")
     return f"{text}\n" if text.strip() else ""

@@ -1,0 +1,78 @@
+"""The formats of documents: one family a row, told by suffix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+
+EXTRA_HINT = "pip install 'rlm-rag[docs]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A family of documents: its parser's module, and the packages which that imports.
+
+    The module's `parse` takes a file's bytes and returns a `ParsedDocument`. Without a module,
+    `refusal` says why such a file is never parsed.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    module: str = ""
+    packages: tuple[str, ...] = ()
+    refusal: str | None = None
+
+
+_PARSING = "rlm_rag.loaders.parsing"
+_OLD = "the binary format of Office before 2007; save it as"
+
+FORMATS = (
+    Format("PDF", (".pdf",), f"{_PARSING}.pdf", ("pypdfium2",)),
+    Format("Word", (".docx", ".docm", ".dotx", ".dotm"), f"{_PARSING}.word"),
+    Format("PowerPoint", (".pptx", ".pptm", ".ppsx", ".potx"), f"{_PARSING}.slides"),
+    Format(
+        "Excel",
+        (".xlsx", ".xlsm", ".xltx", ".xltm"),
+        f"{_PARSING}.sheets",
+        ("openpyxl", "defusedxml"),
+    ),
+    Format(
+        "OpenDocument",
+        (".odt", ".ott", ".ods", ".ots", ".odp", ".otp", ".fodt", ".fods", ".fodp"),
+        f"{_PARSING}.opendocument",
+    ),
+    Format("EPUB", (".epub",), f"{_PARSING}.epub"),
+    Format("HTML", (".html", ".htm", ".xhtml"), f"{_PARSING}.html"),
+    Format("notebook", (".ipynb",), f"{_PARSING}.notebook"),
+    Format("RTF", (".rtf",), f"{_PARSING}.rtf"),
+    Format("subtitles", (".srt", ".vtt"), f"{_PARSING}.subtitles"),
+    Format("e-mail", (".eml",), f"{_PARSING}.mail"),
+    Format("Word 97", (".doc", ".dot"), refusal=f"{_OLD} .docx"),
+    Format("Excel 97", (".xls", ".xlt"), refusal=f"{_OLD} .xlsx"),
+    Format("PowerPoint 97", (".ppt", ".pps", ".pot"), refusal=f"{_OLD} .pptx"),
+)
+
+
+def format_of(path: str) -> Format | None:
+    """Return the format that a path's suffix names, or None."""
+    name = path.rpartition("/")[2].lower()
+    stem, dot, suffix = name.rpartition(".")
+    return _by_suffix().get(dot + suffix) if stem else None
+
+
+def refusal_of(known: Format) -> str | None:
+    """Return why a document of this format is not parsed here; None where it is."""
+    if known.refusal is None and is_missing(known):
+        return f"{known.name} needs {EXTRA_HINT}"
+    return known.refusal
+
+
+def is_missing(known: Format) -> bool:
+    """Tell whether a package that the parser imports is not installed."""
+    return any(find_spec(package) is None for package in known.packages)
+
+
+@cache
+def _by_suffix() -> dict[str, Format]:
+    return {suffix: known for known in FORMATS for suffix in known.suffixes}

@@ -1,0 +1,113 @@
+"""HTML pages: the main text as Markdown, with headings, lists, tables and links."""
+
+from __future__ import annotations
+
+import re
+
+from rlm_rag.errors import DocumentError
+from rlm_rag.loaders.parsing.html_text import markdown_of
+from rlm_rag.loaders.parsing.html_tree import Node, parse_html
+from rlm_rag.loaders.parsing.markdown import one_line
+from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, clean
+from rlm_rag.loaders.parsing.properties import properties_text
+from rlm_rag.loaders.text import decode_text
+
+# Below this a page is a shell for scripts, or a fragment; its source says more.
+_MIN_TEXT_CHARS = 400
+_MIN_MAIN_CHARS = 200
+
+_PAGE = re.compile(r"<(?:!doctype\s+html|html|body)\b", re.IGNORECASE)
+_TEMPLATE = re.compile(r"^[ \t]*\{%|<\?(?:php|=)|<%|<[a-zA-Z][^<>]{0,500}\{[{%]", re.MULTILINE)
+_HEAD_CHARS = 20_000
+_AROUND = frozenset(("nav", "footer", "aside", "header", "form", "dialog"))
+_AROUND_ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "complementary"))
+
+
+def parse(data: bytes) -> ParsedDocument:
+    """Read a page's main text; a template, a fragment or a page of scripts stays as it is written.
+
+    Raises:
+        DocumentError: its bytes are no text.
+    """
+    decoded = decode_text(data)
+    if decoded is None:
+        raise DocumentError("binary")
+    parts = Parts()
+    text = page_text(decoded.content)
+    if text is not None:
+        parts.add("", text)
+    else:
+        parts.add("", decoded.content, encoding=decoded.encoding)
+    if decoded.warning is not None:
+        parts.warn(decoded.warning)
+    return parts.done()
+
+
+def page_text(source: str) -> str | None:
+    """Return a whole page's main text, its title before it; None where it is rather source."""
+    if not _PAGE.search(source[:_HEAD_CHARS]) or _TEMPLATE.search(source):
+        return None
+    root = parse_html(source)
+    text = main_text(root)
+    if len(text) < _MIN_TEXT_CHARS:
+        return None
+    properties = _properties(root)
+    return f"---\n{properties}\n---\n\n{text}" if properties else text
+
+
+def main_text(root: Node) -> str:
+    """Return what a page is about, as Markdown: without navigation, asides and footers.
+
+    The element `main`, or the articles, where there are any; else all but what is around.
+    """
+    for chosen in (_mains(root), _articles(root)):
+        text = "\n\n".join(clean(markdown_of(node)).strip("\n") for node in chosen)
+        if len(text) >= _MIN_MAIN_CHARS:
+            return text
+    within = clean(markdown_of(root, leave_out=_is_around))
+    return within if len(within) >= _MIN_MAIN_CHARS else clean(markdown_of(root))
+
+
+def _mains(root: Node) -> list[Node]:
+    for node in root.walk():
+        if node.tag == "main" or _role(node) == "main":
+            return [node]
+    return []
+
+
+def _articles(root: Node) -> list[Node]:
+    found: list[Node] = []
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node.tag == "article":
+            found.append(node)
+        else:
+            pending += [one for one in reversed(node.children) if isinstance(one, Node)]
+    return found
+
+
+def _is_around(node: Node) -> bool:
+    if node.tag == "header":
+        return not any(one.tag == "h1" for one in node.walk())
+    return node.tag in _AROUND or _role(node) in _AROUND_ROLES
+
+
+def _role(node: Node) -> str:
+    return node.attributes.get("role", "").strip().lower()
+
+
+def _properties(root: Node) -> str:
+    found: dict[str, str] = {}
+    for node in root.walk():
+        if node.tag == "title" and "title" not in found:
+            found["title"] = one_line(node.text())
+        elif node.tag == "meta":
+            name = node.attributes.get("name", "").lower()
+            found.setdefault(name, node.attributes.get("content", ""))
+        elif node.tag == "link" and node.attributes.get("rel", "").lower() == "canonical":
+            found["url"] = node.attributes.get("href", "")
+        elif node.tag == "body":
+            break
+    names = (("Title", "title"), ("Author", "author"), ("Address", "url"))
+    return properties_text((shown, found.get(name)) for shown, name in names)
