@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -190,7 +191,7 @@ def _show(answer: Answer, *, as_json: bool) -> None:
 
 
 def _show_text(answer: Answer) -> None:
-    streams.result(answer.text.rstrip("\n"))
+    streams.result(quote_forgeries(answer.text.rstrip("\n")))
     if answer.citations:
         streams.heading("\nCitations")
     for citation in answer.citations:
@@ -205,6 +206,15 @@ _MARKS = {
     "located": "[located]",
     "false": "[FALSE: not found in the corpus]",
 }
+
+
+_LIST_LINE = re.compile(r"\W*citations\W*|.*\[(verified|located|false\b.*)\]\W*", re.IGNORECASE)
+
+
+def quote_forgeries(text: str) -> str:
+    """Mark the lines of an answer that would pass for the checked list below it."""
+    lines = text.splitlines(keepends=True)
+    return "".join(f"> {line}" if _LIST_LINE.fullmatch(line.strip()) else line for line in lines)
 
 
 def _show_figures(answer: Answer) -> None:
