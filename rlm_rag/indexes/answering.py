@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from rlm_rag.errors import RetrievalError, UsageError
 from rlm_rag.globs import compile_glob
-from rlm_rag.indexes.definitions import definitions
+from rlm_rag.indexes.catalogue import Catalogue
+from rlm_rag.indexes.definition_cache import FILE_NAME, DefinitionCache
 from rlm_rag.indexes.grep import grep
 from rlm_rag.indexes.outline import outline
+from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.paths import resolve
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.read import read
@@ -42,6 +44,7 @@ from rlm_rag.indexes.requests import (
 )
 from rlm_rag.indexes.segment import SegmentError
 from rlm_rag.indexes.selection import select
+from rlm_rag.indexes.skeleton import MINOR_KINDS
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.indexes.symbols import symbols
@@ -53,7 +56,7 @@ if TYPE_CHECKING:
 
 _FOCUS_HITS = 40
 # Too many and too small to split a text at.
-_NO_BORDERS = frozenset(("variable", "constant", "declaration"))
+_NO_BORDERS = MINOR_KINDS | {"constant", "declaration"}
 # Files that score less than this share of the best do not bear on the focus.
 _FOCUS_SHARE = 0.5
 
@@ -71,12 +74,17 @@ class Answerer:
         weights: Weights | None = None,
         store: SegmentStore | None = None,
         packed_path: Path | None = None,
+        parsers: Parsers | None = None,
     ) -> None:
+        """Documents are parsed by `parsers`, which are then not closed here, or by own ones."""
         self._corpus = corpus
         self._weights = weights or Weights()
         self._store = store or SegmentStore(None, stamp=stamp_of(self._weights))
         self._packed_path = packed_path
         self._searcher: Searcher | None = None
+        self._ends_parsers = parsers is None
+        self._parsers = parsers or Parsers()
+        self._catalogue: Catalogue | None = None
 
     @classmethod
     def open(
@@ -132,7 +140,11 @@ class Answerer:
         return self._search_index().index
 
     def close(self) -> None:
-        """Unmap the corpus."""
+        """Unmap the corpus, and end what parses it."""
+        if self._catalogue is not None:
+            self._catalogue.close()
+        if self._ends_parsers:
+            self._parsers.close()
         self._corpus.close()
 
     def _describe(self, request: IndexRequest) -> IndexResult:
@@ -173,7 +185,7 @@ class Answerer:
     def _symbols(self, request: SymbolsRequest) -> SymbolsResult:
         _check_text("name", request.name)
         allowed, unmatched = self._allowed(request.path_glob, request.within)
-        result = symbols(self._corpus, request, allowed)
+        result = symbols(self._corpus, self._definitions(), request, allowed)
         return replace(result, note=unmatched or result.note)
 
     def _explain(self, request: ExplainRequest) -> TextResult:
@@ -189,7 +201,7 @@ class Answerer:
                 _check_text("path", request.path)
                 if request.budget_chars is not None:
                     _check_whole("budget_chars", request.budget_chars, 1)
-                return outline(self._corpus, request)
+                return outline(self._corpus, self._definitions(), request)
             case ReadRequest():
                 _check_text("path", request.path)
                 _check_whole("start", request.start, None)
@@ -212,13 +224,18 @@ class Answerer:
             number = self._corpus.index_of(request.path)
             if number is None:
                 raise RetrievalError(f"no document has the path {request.path!r}")
-            data = bytes(self._corpus.content_bytes(number))
+            found = self._definitions().outlined(number)
         else:
             data = request.text.encode("utf-8", "surrogatepass")
-        found = definitions(request.path, data)
-        return BordersResult(
-            tuple((one.line, one.depth) for one in found if one.kind not in _NO_BORDERS)
-        )
+            found = self._definitions().outlined_text(request.path, data)
+        borders = (one for one in found.definitions if one.kind not in _NO_BORDERS)
+        return BordersResult(tuple((one.line, one.depth) for one in borders), found.said)
+
+    def _definitions(self) -> Catalogue:
+        if self._catalogue is None:
+            cache = DefinitionCache(self._store.beside(FILE_NAME))
+            self._catalogue = Catalogue(self._corpus, cache, self._parsers)
+        return self._catalogue
 
     def _focused(self, focus: str | None, within: Sequence[str] | None) -> Sequence[str] | None:
         if focus is None or not focus.strip():

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlm_rag.indexes.headings import headings
 from rlm_rag.indexes.languages import GENERIC, Language, language_of, markup_of
-from rlm_rag.lines import line_starts
-
-MAX_SIGNATURE_CHARS = 200
+from rlm_rag.indexes.skeleton import MAX_SIGNATURE_CHARS, Definition
+from rlm_rag.lines import count_lines, line_starts
 
 # How far a parameter list, and what stands between it and the body, may reach.
 _PARAMETERS_BYTES = 4000
@@ -39,22 +38,6 @@ class Match:
     indent: int
     kind: str
     name: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A named place in a document; `parents` are the names that enclose it, outermost first."""
-
-    line: int
-    kind: str
-    name: str
-    signature: str
-    parents: tuple[str, ...] = ()
-
-    @property
-    def depth(self) -> int:
-        """How many definitions enclose it."""
-        return len(self.parents)
 
 
 def scan(data: bytes, language: Language, *, variables: bool = True) -> Iterator[Match]:
@@ -96,17 +79,32 @@ def masked(data: bytes, language: Language) -> bytes:
 
 
 def definitions(path: str, data: bytes) -> list[Definition]:
-    """Return the definitions, or the headings, of a document, in order."""
+    """Return the definitions, or the headings, of a document, in order.
+
+    Each is taken to go on until the next of its depth, or of a lesser one, begins.
+    """
     markup = markup_of(path)
     if markup is not None:
-        return [
-            Definition(heading.line, "heading", heading.title, heading.title, heading.parents)
-            for heading in headings(data, markup)
+        found = [
+            Definition(one.line, "heading", one.title, one.title, one.parents, len(one.parents))
+            for one in headings(data, markup)
         ]
-    language = language_of(path)
-    if language is not None:
-        return _nested(data, language)
-    return _nested(data, GENERIC)
+    else:
+        found = _nested(data, language_of(path) or GENERIC)
+    return _ended(found, count_lines(data))
+
+
+def _ended(found: list[Definition], last_line: int) -> list[Definition]:
+    ended = found.copy()
+    following: list[tuple[int, int]] = []
+    for at in range(len(found) - 1, -1, -1):
+        one = found[at]
+        while following and following[-1][0] > one.depth:
+            following.pop()
+        end = following[-1][1] - 1 if following else last_line
+        ended[at] = replace(one, end_line=max(one.line, end))
+        following.append((one.depth, one.line))
+    return ended
 
 
 def _nested(data: bytes, language: Language) -> list[Definition]:
@@ -125,7 +123,7 @@ def _nested(data: bytes, language: Language) -> list[Definition]:
         kind = match.kind
         if kind == "function" and enclosing and enclosing[-1][2] in _HOLDS_METHODS:
             kind = "method"
-        found.append(Definition(line, kind, name, signature, parents))
+        found.append(Definition(line, kind, name, signature, parents, len(parents)))
         enclosing.append((match.indent, name, kind))
     return found
 

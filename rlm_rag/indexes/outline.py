@@ -1,12 +1,14 @@
-"""The skeleton of a document: its definitions or headings, with their lines."""
+"""The skeleton of a document: its definitions or headings; of several, one line each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from rlm_rag.indexes.definitions import Definition, definitions
-from rlm_rag.indexes.paths import parts, resolve
+from rlm_rag.indexes.catalogue import Catalogue
+from rlm_rag.indexes.listing import listing
+from rlm_rag.indexes.paths import gathered, parts, resolve
 from rlm_rag.indexes.requests import OutlineRequest, TextResult
+from rlm_rag.indexes.skeleton import MINOR_KINDS, Definition
 from rlm_rag.lines import split_lines
 from rlm_rag.packed import PackedCorpus
 
@@ -16,60 +18,102 @@ _INDENT = "  "
 _OPENING_CHARS = 100
 
 
-def outline(corpus: PackedCorpus, request: OutlineRequest) -> TextResult:
+def outline(corpus: PackedCorpus, catalogue: Catalogue, request: OutlineRequest) -> TextResult:
     """Return a document's skeleton, `line: text`, nesting shown by indentation.
 
-    Within `budget_chars` (default 20,000) the deepest levels are left out first, then the
-    end; the note says what was. A document of parts shows its parts; one without a
+    Within `budget_chars` (default 20,000) what does not fit is left out: first the words of
+    documentation, then fields, variables and members of enumerations, then the deepest levels,
+    then the end. `[+3]` ends a line that hides three, and the note says how many there are. Of
+    a folder or a glob, one line a file; of a document of parts, its parts; of one without a
     definition or heading, the openings of its paragraphs.
 
     Raises:
-        RetrievalError: no document, or several, answer to the path.
+        RetrievalError: no document, or several of one name, answer to the path.
     """
     budget = DEFAULT_BUDGET_CHARS if request.budget_chars is None else request.budget_chars
     pieces = parts(corpus, request.path)
     if pieces:
-        listed = [f"{corpus.path(number)} ({corpus.line_count(number)} lines)" for number in pieces]
-        text, note = _fitting([(0, line) for line in listed], budget)
+        lines = [f"{corpus.path(number)} ({corpus.line_count(number)} lines)" for number in pieces]
+        text, note = _cut(lines, budget)
         return TextResult(text, note=note)
-    number = resolve(corpus, request.path)
+    several = gathered(corpus, request.path, request.within)
+    if several:
+        return listing(corpus, catalogue, several, budget)
+    number = resolve(corpus, request.path, request.within)
     path = corpus.path(number)
-    data = bytes(corpus.content_bytes(number))
-    found = [one for one in definitions(path, data) if one.kind != "variable"]
-    if found:
-        text, note = _fitting([(one.depth, _entry(one)) for one in found], budget)
-        return TextResult(text, path, note=note)
+    outlined = catalogue.outlined(number)
+    if outlined.definitions:
+        text, cut = _fitting(outlined.definitions, budget)
+        return TextResult(text, path, note=_joined(outlined.said, cut))
     openings = _paragraph_openings(corpus.content(number))
-    text, cut = _fitting([(0, line) for line in openings], budget)
+    text, cut = _cut(openings, budget)
     said = f"no definition or heading found in {path}; these lines open its paragraphs"
     if not openings:
         said = f"{path} has no definition, heading or text"
-    return TextResult(text, path, note=f"{said}; {cut}" if cut else said)
+    return TextResult(text, path, note=_joined(outlined.said, said, cut))
 
 
-def _entry(definition: Definition) -> str:
-    return f"{definition.line}: {_INDENT * definition.depth}{definition.signature}"
+def _fitting(definitions: Sequence[Definition], budget: int) -> tuple[str, str | None]:
+    """Return the most that fits, and what must be said of the rest."""
+    total = len(definitions)
+    deepest = max(one.depth for one in definitions)
+    tries = [(deepest, True, True), (deepest, True, False)]
+    tries += [(depth, False, False) for depth in range(deepest, -1, -1)]
+    lines: list[str] = []
+    for depth, with_minor, with_docs in tries:
+        kept = [one.depth <= depth and (with_minor or not _is_minor(one)) for one in definitions]
+        lines = list(_entries(definitions, kept, with_docs))
+        if sum(map(len, lines)) + len(lines) - 1 <= budget and lines:
+            return "\n".join(lines), _said(sum(kept), total, budget)
+    text, _ = _cut(lines, budget)
+    return text, _said(text.count("\n") + 1 if text else 0, total, budget)
 
 
-def _fitting(entries: Sequence[tuple[int, str]], budget: int) -> tuple[str, str | None]:
-    """Return the entries that fit, and what must be said of the others."""
-    deepest = max((depth for depth, _ in entries), default=0)
-    for limit in range(deepest, -1, -1):
-        kept = [entry for depth, entry in entries if depth <= limit]
-        if sum(map(len, kept)) + len(kept) - 1 <= budget:
-            return "\n".join(kept), _said(len(kept), len(entries), budget)
-    kept = [entry for depth, entry in entries if depth == 0]
+def _is_minor(one: Definition) -> bool:
+    return one.kind in MINOR_KINDS
+
+
+def _entries(
+    definitions: Sequence[Definition], kept: Sequence[bool], with_docs: bool
+) -> Iterator[str]:
+    """Yield the line of each definition that is kept, with how many it hides."""
+    at = 0
+    while at < len(definitions):
+        one = definitions[at]
+        at += 1
+        if not kept[at - 1]:
+            continue
+        hidden = 0
+        below = at
+        while below < len(definitions) and definitions[below].depth > one.depth:
+            # What a kept line hides is told there, not again further out.
+            if kept[below]:
+                break
+            hidden += 1
+            below += 1
+        entry = f"{one.line}: {_INDENT * one.depth}{one.signature}"
+        if with_docs and one.doc:
+            entry += f"  # {one.doc}"
+        yield f"{entry} [+{hidden}]" if hidden else entry
+
+
+def _cut(lines: Sequence[str], budget: int) -> tuple[str, str | None]:
+    """Return the first lines that fit, and what must be said of the others."""
     used, count = 0, 0
-    while count < len(kept) and used + len(kept[count]) <= budget:
-        used += len(kept[count]) + 1
+    while count < len(lines) and used + len(lines[count]) <= budget:
+        used += len(lines[count]) + 1
         count += 1
-    return "\n".join(kept[:count]), _said(count, len(entries), budget)
+    return "\n".join(lines[:count]), _said(count, len(lines), budget)
 
 
 def _said(shown: int, total: int, budget: int) -> str | None:
     if shown == total:
         return None
     return f"{shown} of {total} entries fit in budget_chars={budget}, outermost first"
+
+
+def _joined(*notes: str | None) -> str | None:
+    return "; ".join(note for note in notes if note) or None
 
 
 def _paragraph_openings(text: str) -> list[str]:

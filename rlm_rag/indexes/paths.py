@@ -14,13 +14,15 @@ _SHOWN = 20
 _CLOSE = 5
 
 
-def resolve(corpus: PackedCorpus, path: str) -> int:
+def resolve(corpus: PackedCorpus, path: str, within: Sequence[str] | None = None) -> int:
     """Return the number of the one document that `path` means: exact, then suffix, then glob.
+
+    With `within`, only documents of these paths are meant.
 
     Raises:
         RetrievalError: no document, or several; the message names the candidates.
     """
-    found = candidates(corpus, path)
+    found = _among(corpus, candidates(corpus, path), within)
     if len(found) == 1:
         return found[0]
     if found:
@@ -70,6 +72,21 @@ def parts(corpus: PackedCorpus, path: str) -> list[int]:
     wholes = {without_part(corpus.path(number)) for number in found}
     is_whole = len(found) > 1 and len(wholes) == 1 and without_part(path) == path
     return found if is_whole else []
+
+
+def gathered(corpus: PackedCorpus, path: str, within: Sequence[str] | None = None) -> list[int]:
+    """Return the documents that a folder or a glob means, where it means several; else none."""
+    found = _among(corpus, candidates(corpus, path), within)
+    name = "/" + path.replace("\\", "/").rpartition("/")[2]
+    is_name = any(f"/{corpus.path(number)}".endswith(name) for number in found)
+    return found if len(found) > 1 and not is_name else []
+
+
+def _among(corpus: PackedCorpus, numbers: list[int], within: Sequence[str] | None) -> list[int]:
+    if within is None:
+        return numbers
+    inside = frozenset(within)
+    return [number for number in numbers if corpus.path(number) in inside]
 
 
 def _listed(corpus: PackedCorpus, numbers: Sequence[int]) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlm_rag.indexes.definitions import Definition, definitions
+from rlm_rag.indexes.definitions import definitions
 from rlm_rag.indexes.kinds import Kind, kind_of
 from rlm_rag.indexes.languages import language_of
 from rlm_rag.indexes.requests import RepoMapRequest, TextResult
+from rlm_rag.indexes.skeleton import Definition
 from rlm_rag.indexes.terms import word_terms
 from rlm_rag.packed import PackedCorpus
 

@@ -50,6 +50,7 @@ class GrepRequest:
 class OutlineRequest:
     path: str
     budget_chars: int | None = None
+    within: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +169,20 @@ class GrepResult:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
+    """A definition, or a use (of the kind `reference`, its line the signature).
+
+    `scope` names what it stands in, as `Server.handle` (empty at the margin); `doc` is the first
+    line of its documentation.
+    """
+
     path: str
     line: int
     kind: str
     name: str
     signature: str
+    end_line: int = 0
+    scope: str = ""
+    doc: str = ""
 
 
 @dataclass(frozen=True, slots=True)

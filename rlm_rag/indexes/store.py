@@ -41,6 +41,20 @@ class SegmentStore:
         """Where segments are kept; None in memory."""
         return self._folder
 
+    def beside(self, name: str) -> Path | None:
+        """Return where a file of that name is kept beside the segments, its folder made.
+
+        None in memory, and where the folder cannot be made.
+        """
+        if self._folder is None:
+            return None
+        try:
+            kept.prepare(self._folder, self._origin)
+        except OSError:
+            # The segments will say why, if there is a search; until then memory serves as well.
+            return None
+        return self._folder / name
+
     def open(self) -> list[Segment]:
         """Open every segment that can be used, and remove those that cannot."""
         if self._folder is None:

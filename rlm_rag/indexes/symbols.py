@@ -3,37 +3,152 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from rlm_rag.indexes.definitions import MAX_SIGNATURE_CHARS, Definition, definitions
+from rlm_rag.indexes.catalogue import Catalogue
 from rlm_rag.indexes.requests import Symbol, SymbolsRequest, SymbolsResult
-from rlm_rag.lines import split_lines_bytes
+from rlm_rag.indexes.skeleton import MAX_SIGNATURE_CHARS, Definition
+from rlm_rag.lines import line_starts
 from rlm_rag.packed import PackedCorpus
 
 MAX_SYMBOLS = 500
 
+_MAX_SAID = 3
+_CHUNK = 64
 _QUALIFIERS = re.compile(r"\.|::|#|->|\\")
 
 
+class _Lookup:
+    """One name looked up in one corpus; collects what must be said of the documents it met."""
+
+    def __init__(
+        self,
+        corpus: PackedCorpus,
+        catalogue: Catalogue,
+        allowed: Callable[[str], bool] | None,
+        name: str,
+    ) -> None:
+        self._corpus = corpus
+        self._catalogue = catalogue
+        self._allowed = allowed
+        self._qualifiers, self._name = _split(name)
+        self._said: dict[str, None] = {}
+        self._late = False
+
+    def said(self) -> Iterator[str]:
+        """Yield what must be said of how the definitions were found."""
+        yield from islice(self._said, _MAX_SAID)
+        if len(self._said) > _MAX_SAID:
+            yield f"and so for {len(self._said) - _MAX_SAID} more documents"
+        if self._late:
+            yield "some documents were scanned lexically for lack of time; ask again for better"
+
+    def defined(self, case: int) -> Iterator[Symbol]:
+        """Yield the definitions of the name, in the documents' order."""
+        fresh = [number for number, _ in self._holding(self._catalogue.unknown(), case)]
+        self._prepare(fresh)
+        numbers = self._catalogue.defining(self._name)
+        if self._late:
+            numbers |= set(fresh)
+        for number in sorted(numbers):
+            path = self._corpus.path(number)
+            if self._allowed is not None and not self._allowed(path):
+                continue
+            for one in self._definitions(number):
+                if self._is_named(one.name, case) and self._is_within(one, path):
+                    yield _symbol(path, one)
+
+    def used(self, case: int) -> Iterator[Symbol]:
+        """Yield the lines with the name as a word, in the documents' order."""
+        word = re.compile(rf"(?<!\w){re.escape(self._name)}(?!\w)", case)
+        literal = re.compile(re.escape(_encoded(self._name)), case)
+        holding = self._holding(range(len(self._corpus)), case)
+        while chunk := list(islice(holding, _CHUNK)):
+            found = ((number, _uses(data, literal, word)) for number, data in chunk)
+            uses = [(number, lines) for number, lines in found if lines]
+            self._prepare([number for number, _ in uses])
+            for number, lines in uses:
+                yield from self._uses_in(number, lines, case)
+
+    def _uses_in(
+        self, number: int, lines: Sequence[tuple[int, str, str]], case: int
+    ) -> Iterator[Symbol]:
+        path = self._corpus.path(number)
+        found = self._definitions(number)
+        for line, name, text in lines:
+            own = [one for one in found if one.line == line and self._is_named(one.name, case)]
+            if own:
+                yield from (_symbol(path, one) for one in own)
+                continue
+            scope = _enclosing(found, line)
+            shown = text[:MAX_SIGNATURE_CHARS]
+            yield Symbol(path, line, "reference", name, shown, line, scope)
+
+    def _holding(self, numbers: Sequence[int], case: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the allowed documents in which the name occurs at all."""
+        encoded = _encoded(self._name)
+        occurs = re.compile(re.escape(encoded), case) if case else None
+        for number in numbers:
+            data = bytes(self._corpus.content_bytes(number))
+            if not (occurs.search(data) if occurs else encoded in data):
+                continue
+            if self._allowed is None or self._allowed(self._corpus.path(number)):
+                yield number, data
+
+    def _prepare(self, numbers: Sequence[int]) -> None:
+        if not self._late and not self._catalogue.prepare(numbers):
+            self._late = True
+
+    def _definitions(self, number: int) -> tuple[Definition, ...]:
+        find = self._catalogue.scanned if self._late else self._catalogue.outlined
+        outlined = find(number)
+        if outlined.said:
+            self._said.setdefault(outlined.said)
+        return outlined.definitions
+
+    def _is_named(self, name: str, case: int) -> bool:
+        return name.casefold() == self._name.casefold() if case else name == self._name
+
+    def _is_within(self, one: Definition, path: str) -> bool:
+        """Say whether a definition lies in what qualifies it: a class, a receiver, or a module."""
+        if not self._qualifiers:
+            return True
+        last = re.escape(self._qualifiers[-1])
+        if any(re.search(rf"(?<!\w){last}(?!\w)", parent) for parent in one.parents):
+            return True
+        before, _, _ = one.signature.partition(one.name + "(")
+        if re.search(rf"(?<!\w){last}(?!\w)", before):
+            return True
+        stem = path.rpartition("/")[2].partition(".")[0]
+        module = path.rpartition("/")[0].rpartition("/")[2]
+        return not one.parents and self._qualifiers[-1] in (stem, module)
+
+
 def symbols(
-    corpus: PackedCorpus, request: SymbolsRequest, allowed: Callable[[str], bool] | None
+    corpus: PackedCorpus,
+    catalogue: Catalogue,
+    request: SymbolsRequest,
+    allowed: Callable[[str], bool] | None,
 ) -> SymbolsResult:
     """Return the definitions of a name, in the corpus's order; with `references`, its uses too.
 
     `Class.method` (or `Class::method`) asks for the method of that class. Where no name is
-    spelled so, other capitals are tried, and the note says it. At most 500.
+    spelled so, other capitals are tried, and the note says it. At most 500. Only documents that
+    hold the name are parsed.
     """
-    qualifiers, name = _split(request.name.strip())
-    find = _uses if request.references else _defined
-    for case in (re.NOFLAG, re.IGNORECASE):
-        found = tuple(islice(find(corpus, qualifiers, name, case, allowed), MAX_SYMBOLS + 1))
+    for case in (0, re.IGNORECASE):
+        lookup = _Lookup(corpus, catalogue, allowed, request.name.strip())
+        find = lookup.used if request.references else lookup.defined
+        found = tuple(islice(find(case), MAX_SYMBOLS + 1))
         if found:
             notes = []
             if case:
                 notes.append(f"no {request.name!r} is spelled so: these differ in capitals")
             if len(found) > MAX_SYMBOLS:
                 notes.append(f"only the first {MAX_SYMBOLS} are shown; narrow path_glob")
+            notes.extend(lookup.said())
             return SymbolsResult(found[:MAX_SYMBOLS], "; ".join(notes) or None)
     what = "use" if request.references else "definition"
     return SymbolsResult((), f"no {what} of {request.name!r} found; search or grep may find it")
@@ -47,67 +162,43 @@ def _split(name: str) -> tuple[tuple[str, ...], str]:
     return (tuple(pieces[:-1]), pieces[-1]) if pieces else ((), name)
 
 
-def _documents(
-    corpus: PackedCorpus, name: str, case: int, allowed: Callable[[str], bool] | None
-) -> Iterator[tuple[str, bytes]]:
-    """Yield the documents in which the name occurs at all."""
-    encoded = name.encode("utf-8", "surrogatepass")
-    occurs = re.compile(re.escape(encoded), case) if case else None
-    for number in range(len(corpus)):
-        data = bytes(corpus.content_bytes(number))
-        if not (occurs.search(data) if occurs else encoded in data):
-            continue
-        path = corpus.path(number)
-        if allowed is None or allowed(path):
-            yield path, data
+def _symbol(path: str, one: Definition) -> Symbol:
+    return Symbol(
+        path,
+        one.line,
+        one.kind,
+        one.name,
+        one.signature,
+        one.end_line,
+        ".".join(one.parents),
+        one.doc,
+    )
 
 
-def _defined(
-    corpus: PackedCorpus,
-    qualifiers: tuple[str, ...],
-    name: str,
-    case: int,
-    allowed: Callable[[str], bool] | None,
-) -> Iterator[Symbol]:
-    wanted = name.casefold() if case else name
-    for path, data in _documents(corpus, name, case, allowed):
-        for one in definitions(path, data):
-            spelled = one.name.casefold() if case else one.name
-            if spelled == wanted and _is_within(one, path, qualifiers):
-                yield Symbol(path, one.line, one.kind, one.name, one.signature)
-
-
-def _is_within(one: Definition, path: str, qualifiers: tuple[str, ...]) -> bool:
-    """Say whether a definition lies in what qualifies it: a class, a receiver, or a module."""
-    if not qualifiers:
-        return True
-    last = qualifiers[-1]
-    before, _, _ = one.signature.partition(one.name + "(")
-    if any(re.search(rf"(?:^|\W){re.escape(last)}(?:\W|$)", parent) for parent in one.parents):
-        return True
-    if re.search(rf"(?<!\w){re.escape(last)}(?!\w)", before):
-        return True
-    stem = path.rpartition("/")[2].partition(".")[0]
-    module = path.rpartition("/")[0].rpartition("/")[2]
-    return not one.parents and last in (stem, module)
+def _encoded(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
 
 
 def _uses(
-    corpus: PackedCorpus,
-    qualifiers: tuple[str, ...],
-    name: str,
-    case: int,
-    allowed: Callable[[str], bool] | None,
-) -> Iterator[Symbol]:
-    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", case)
-    for path, data in _documents(corpus, name, case, allowed):
-        defined = {one.line: one for one in definitions(path, data)}
-        for number, line in enumerate(split_lines_bytes(data), start=1):
-            text = line.decode("utf-8", "surrogatepass")
-            match = word.search(text)
-            if match is None:
-                continue
-            one = defined.get(number)
-            kind = one.kind if one is not None and word.fullmatch(one.name) else "reference"
-            shown = text.strip()[:MAX_SIGNATURE_CHARS]
-            yield Symbol(path, number, kind, match[0], shown)
+    data: bytes, literal: re.Pattern[bytes], word: re.Pattern[str]
+) -> list[tuple[int, str, str]]:
+    """Return each line with the word: its number, the word as spelled there, and its text."""
+    starts = line_starts(data)
+    found: list[tuple[int, str, str]] = []
+    at = 0
+    while match := literal.search(data, at):
+        line = bisect_right(starts, match.start())
+        at = starts[line] if line < len(starts) else len(data)
+        text = data[starts[line - 1] : at].decode("utf-8", "surrogatepass").strip()
+        if spelled := word.search(text):
+            found.append((line, spelled[0], text))
+    return found
+
+
+def _enclosing(found: Sequence[Definition], line: int) -> str:
+    """Return the name of the innermost definition around a line, with what it belongs to."""
+    around = [one for one in found if one.line <= line <= one.end_line]
+    if not around:
+        return ""
+    inner = max(around, key=lambda one: (one.depth, one.line))
+    return ".".join((*inner.parents, inner.name))

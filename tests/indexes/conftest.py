@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rlm_rag.indexes.answering import Answerer
+from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import PackedWriter
 
@@ -48,6 +49,14 @@ def pack(pack_file: PackFile) -> Iterator[Pack]:
 
 
 @pytest.fixture(scope="session")
-def answers(pack: Pack) -> Answers:
+def parsers() -> Iterator[Parsers]:
+    """Processes that parse, shared by all tests that need not end them."""
+    parsers = Parsers()
+    yield parsers
+    parsers.close()
+
+
+@pytest.fixture(scope="session")
+def answers(pack: Pack, parsers: Parsers) -> Answers:
     """Return what answers requests about documents."""
-    return lambda documents: Answerer(pack(documents))
+    return lambda documents: Answerer(pack(documents), parsers=parsers)

@@ -65,7 +65,7 @@ def test_an_outline_shows_lines_and_nesting(answerer: Answerer) -> None:
 
 def test_a_budget_leaves_out_the_deepest_first_and_says_so(answerer: Answerer) -> None:
     result = text_of(answerer, OutlineRequest("lib/tasks.py", budget_chars=40))
-    assert result.text == "1: class Task:\n6: def cancel(task):"
+    assert result.text == "1: class Task: [+1]\n6: def cancel(task):"
     assert result.note is not None
     assert "2 of 3" in result.note
     least = text_of(answerer, OutlineRequest("lib/tasks.py", budget_chars=1))

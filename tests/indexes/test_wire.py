@@ -98,8 +98,18 @@ def test_json_values_have_the_shapes_of_the_repl() -> None:
     assert told["error"] == "bad"
     assert told["note"] == "none"
     assert told["hits"][0]["before"] == [{"line": 1, "text": "s"}]
-    assert to_json(SymbolsResult((Symbol("a", 1, "class", "A", "class A:"),))) == [
-        {"path": "a", "line": 1, "kind": "class", "name": "A", "signature": "class A:"}
+    symbol = Symbol("a", 1, "class", "A", "class A:", 3, "B", "Of letters.")
+    assert to_json(SymbolsResult((symbol,))) == [
+        {
+            "path": "a",
+            "line": 1,
+            "kind": "class",
+            "name": "A",
+            "signature": "class A:",
+            "end_line": 3,
+            "scope": "B",
+            "doc": "Of letters.",
+        }
     ]
     assert to_json(TextResult("text")) == "text"
     assert to_json(TextResult("", error="what")) == "Error: what"

@@ -1,0 +1,194 @@
+"""The definitions of the documents of a corpus: by grammar, else by a lexical scan."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import time
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from rlm_rag.indexes.definition_cache import DefinitionCache, Outlined
+from rlm_rag.indexes.definitions import definitions
+from rlm_rag.indexes.grammars import Grammar, grammar_of
+from rlm_rag.indexes.parsers import Parsed, Parsers
+from rlm_rag.kept import sources_digest
+from rlm_rag.packed import PackedCorpus
+
+# How long one request may have documents parsed; the others are scanned.
+PREPARE_SECONDS = 30.0
+
+_BATCH = 500
+_PACK = "tree_sitter_language_pack"
+_ANALYSIS = ("definitions", "grammars", "headings", "languages", "signatures", "skeleton", "tree")
+
+
+class Catalogue:
+    """Finds definitions when they are asked for, and keeps them by the content of documents.
+
+    Not safe for threads.
+    """
+
+    def __init__(self, corpus: PackedCorpus, cache: DefinitionCache, parsers: Parsers) -> None:
+        self._corpus = corpus
+        self._cache = cache
+        self._parsers = parsers
+        self._keys: list[bytes] | None = None
+        self._numbers: dict[bytes, int] = {}
+        self._known: set[bytes] = set()
+        # Failures that another process, on another day, may not meet.
+        self._passing: dict[int, Outlined] = {}
+
+    def close(self) -> None:
+        """Close the cache."""
+        self._cache.close()
+
+    def outlined(self, number: int) -> Outlined:
+        """Return the definitions of a document."""
+        key = self._key(number)
+        kept = self._passing.get(number) or self._cache.get(key)
+        if kept is not None:
+            return kept
+        return dict(self._found([number], None))[number]
+
+    def outlined_text(self, path: str, data: bytes) -> Outlined:
+        """Return the definitions of a text, read as `path` names it; nothing is kept."""
+        grammar = grammar_of(path, data)
+        if grammar is None:
+            return Outlined(tuple(definitions(path, data)))
+        parsed = dict(self._parsers.parse([(path, grammar, data)]))
+        return _outlined(path, data, parsed[path])
+
+    def scanned(self, number: int) -> Outlined:
+        """Return the definitions that are known, else those of a lexical scan, not kept."""
+        kept = self._passing.get(number) or self._cache.get(self._key(number))
+        if kept is not None:
+            return kept
+        path = self._corpus.path(number)
+        return Outlined(tuple(definitions(path, bytes(self._corpus.content_bytes(number)))))
+
+    def defining(self, name: str) -> set[int]:
+        """Return the known documents that define a name, in whatever capitals."""
+        self._read_keys()
+        digests = self._cache.defining(name)
+        folded = name.casefold()
+        passing = {
+            number
+            for number, outlined in self._passing.items()
+            if any(one.name.casefold() == folded for one in outlined.definitions)
+        }
+        return passing | {self._numbers[one] for one in digests if one in self._numbers}
+
+    def unknown(self) -> list[int]:
+        """Return the documents whose definitions were not looked for yet, in their order."""
+        keys = self._read_keys()
+        return [
+            number
+            for number, key in enumerate(keys)
+            if key not in self._known and number not in self._passing
+        ]
+
+    def prepare(self, numbers: Iterable[int], seconds: float = PREPARE_SECONDS) -> bool:
+        """Find the definitions of documents, on several cores; return whether of all of them."""
+        self._read_keys()
+        wanted = [
+            number
+            for number in numbers
+            if self._key(number) not in self._known and number not in self._passing
+        ]
+        ends = time.monotonic() + seconds
+        return sum(1 for _ in self._found(wanted, ends)) == len(wanted)
+
+    def _found(self, numbers: list[int], ends: float | None) -> Iterator[tuple[int, Outlined]]:
+        """Yield documents as they are done, and keep them; no new one is begun after `ends`."""
+        fresh: list[tuple[bytes, Outlined]] = []
+        try:
+            for number, outlined, lasting in self._looked_for(numbers, ends):
+                if lasting:
+                    fresh.append((self._key(number), outlined))
+                else:
+                    self._passing[number] = outlined
+                if len(fresh) >= _BATCH:
+                    self._keep(fresh)
+                yield number, outlined
+        finally:
+            self._keep(fresh)
+
+    def _looked_for(
+        self, numbers: list[int], ends: float | None
+    ) -> Iterator[tuple[int, Outlined, bool]]:
+        by_scan: list[int] = []
+
+        def by_grammar() -> Iterator[tuple[int, Grammar, bytes]]:
+            for number in numbers:
+                if ends is not None and time.monotonic() > ends:
+                    return
+                data = bytes(self._corpus.content_bytes(number))
+                grammar = grammar_of(self._corpus.path(number), data)
+                if grammar is None:
+                    by_scan.append(number)
+                else:
+                    yield number, grammar, data
+
+        for number, parsed in self._parsers.parse(by_grammar()):
+            data = bytes(self._corpus.content_bytes(number))
+            yield number, _outlined(self._corpus.path(number), data, parsed), parsed.lasting
+        for number in by_scan:
+            if ends is not None and time.monotonic() > ends:
+                return
+            yield number, self.scanned(number), True
+
+    def _keep(self, fresh: list[tuple[bytes, Outlined]]) -> None:
+        if fresh:
+            self._cache.add(fresh)
+            self._known.update(key for key, _ in fresh)
+            fresh.clear()
+
+    def _key(self, number: int) -> bytes:
+        return self._read_keys()[number]
+
+    def _read_keys(self) -> list[bytes]:
+        if self._keys is None:
+            self._keys = [self._key_of(number) for number in range(len(self._corpus))]
+            self._numbers = {key: number for number, key in enumerate(self._keys)}
+            known = self._cache.known()
+            self._known = known & self._numbers.keys()
+            if len(known) > 2 * len(self._known) + _BATCH:
+                self._cache.keep_only(self._known)
+        return self._keys
+
+    def _key_of(self, number: int) -> bytes:
+        grammar = grammar_of(self._corpus.path(number), self._corpus.content_bytes(number))
+        digest = hashlib.blake2b(self._corpus.digest(number), digest_size=16)
+        digest.update(_stamp(grammar))
+        return digest.digest()
+
+
+def _outlined(path: str, data: bytes, parsed: Parsed) -> Outlined:
+    if parsed.failure is None:
+        return Outlined(parsed.definitions)
+    said = f"a lexical scan found this: {parsed.failure}"
+    if parsed.installed:
+        said = f"a lexical scan found this: the parser of {path} {parsed.failure}"
+    return Outlined(tuple(definitions(path, data)), said)
+
+
+@cache
+def _stamp(grammar: Grammar | None) -> bytes:
+    """Return what changes where a document could get other definitions by a grammar."""
+    names = [f"indexes/{name}.py" for name in _ANALYSIS]
+    if grammar is None:
+        return sources_digest(tuple(names)).encode()
+    names.append(f"indexes/queries/{grammar.query or grammar.name}.scm")
+    return f"{sources_digest(tuple(names))} {_installed(grammar.wheel or _PACK)}".encode()
+
+
+@cache
+def _installed(module: str) -> str:
+    """Return where a module would come from, and its age; or nothing."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return ""
+    about = Path(spec.origin).stat()
+    return f"{spec.origin} {about.st_mtime_ns} {about.st_size}"

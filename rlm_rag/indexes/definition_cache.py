@@ -1,0 +1,161 @@
+"""The definitions of documents, kept by their content in a file beside the search index.
+
+The file is no trusted input: what is damaged is made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlm_rag.indexes.skeleton import Definition, from_rows, to_rows
+
+MAX_CACHE_BYTES = 512 << 20
+FILE_NAME = "definitions.sqlite"
+
+_MAX_ROWS_BYTES = 64 << 20
+_BUSY_SECONDS = 5.0
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS documents (
+  number INTEGER PRIMARY KEY, digest BLOB UNIQUE, said TEXT, rows BLOB);
+CREATE TABLE IF NOT EXISTS names (
+  name BLOB, document INTEGER, PRIMARY KEY (name, document)) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlined:
+    """The definitions of a document, and what must be said of them: why no parser found them."""
+
+    definitions: tuple[Definition, ...]
+    said: str | None = None
+
+
+class DefinitionCache:
+    """Keeps what was found in documents under their digests; in memory where `path` is None.
+
+    Where the file cannot be used, all is kept in memory. Several processes may share the file.
+    """
+
+    def __init__(self, path: Path | None, *, max_bytes: int = MAX_CACHE_BYTES) -> None:
+        self._path = path
+        self._database = _in_file(path, max_bytes) if path else _connected(":memory:")
+
+    def known(self) -> set[bytes]:
+        """Return the digests of all documents that are kept."""
+        found: set[bytes] = set()
+        with self._guarded() as database:
+            found.update(row[0] for row in database.execute("SELECT digest FROM documents"))
+        return found
+
+    def get(self, digest: bytes) -> Outlined | None:
+        """Return what is kept of a document, or None."""
+        row = None
+        with self._guarded() as database:
+            row = database.execute(
+                "SELECT said, rows FROM documents WHERE digest = ?", (digest,)
+            ).fetchone()
+        return None if row is None else _outlined(*row)
+
+    def defining(self, name: str) -> set[bytes]:
+        """Return the digests of the documents that define a name, in whatever capitals."""
+        found: set[bytes] = set()
+        with self._guarded() as database:
+            rows = database.execute(
+                "SELECT digest FROM names JOIN documents ON document = number WHERE name = ?",
+                (_folded(name),),
+            )
+            found.update(row[0] for row in rows)
+        return found
+
+    def add(self, documents: Iterable[tuple[bytes, Outlined]]) -> None:
+        """Keep what was found in documents, in one step."""
+        with self._guarded() as database:
+            for digest, outlined in documents:
+                rows = json.dumps(to_rows(outlined.definitions)).encode()
+                cursor = database.execute(
+                    "INSERT OR REPLACE INTO documents (digest, said, rows) VALUES (?, ?, ?)",
+                    (digest, outlined.said, zlib.compress(rows, 1)),
+                )
+                names = {_folded(one.name) for one in outlined.definitions}
+                database.executemany(
+                    "INSERT OR REPLACE INTO names VALUES (?, ?)",
+                    [(name, cursor.lastrowid) for name in names],
+                )
+
+    def keep_only(self, digests: set[bytes]) -> None:
+        """Forget the documents that are not among these."""
+        gone = [(digest,) for digest in self.known() - digests]
+        which = "(SELECT number FROM documents WHERE digest = ?)"
+        with self._guarded() as database:
+            database.executemany(f"DELETE FROM names WHERE document IN {which}", gone)
+            database.executemany("DELETE FROM documents WHERE digest = ?", gone)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[sqlite3.Connection]:
+        """Give the database for one transaction; where it fails, go on with an empty one.
+
+        What is kept is only ever a copy: to forget it costs time, and nothing else.
+        """
+        try:
+            with self._database:
+                yield self._database
+        except sqlite3.Error as error:
+            self._database.close()
+            busy = isinstance(error, sqlite3.OperationalError)
+            if self._path is not None and not busy:
+                self._path.unlink(missing_ok=True)
+            self._database = _connected(":memory:")
+
+
+def _in_file(path: Path, max_bytes: int) -> sqlite3.Connection:
+    for _ in range(2):
+        try:
+            if path.exists() and path.stat().st_size > max_bytes:
+                path.unlink()
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            return _connected(str(path))
+        except sqlite3.OperationalError:
+            break
+        except sqlite3.DatabaseError:
+            path.unlink(missing_ok=True)
+        except OSError:
+            break
+    return _connected(":memory:")
+
+
+def _connected(place: str) -> sqlite3.Connection:
+    database = sqlite3.connect(place, timeout=_BUSY_SECONDS, check_same_thread=False)
+    try:
+        # A file that a power cut left damaged is made anew.
+        database.execute("PRAGMA synchronous = OFF")
+        database.executescript(_SCHEMA)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _folded(name: str) -> bytes:
+    return name.casefold().encode("utf-8", "surrogatepass")
+
+
+def _outlined(said: object, rows: object) -> Outlined | None:
+    """Return what was kept, or None where it is not what was written."""
+    try:
+        if not isinstance(rows, bytes):
+            return None
+        inflated = zlib.decompressobj().decompress(rows, _MAX_ROWS_BYTES)
+        return Outlined(from_rows(json.loads(inflated)), said if isinstance(said, str) else None)
+    except (ValueError, zlib.error):
+        return None

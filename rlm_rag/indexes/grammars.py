@@ -1,0 +1,121 @@
+"""Which grammar reads which files: one language a row, with its query in `queries/`.
+
+A grammar comes in a wheel of its own, or with the extra `grammars`. Adding a language is one
+row here and one file there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from rlm_rag.globs import without_part
+
+EXTRA = "pip install 'rlm-rag[grammars]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """`wheel` is the module of a language's own wheel and `function` what gives it there.
+
+    Without one, the extra's pack has it under the name `pack`, by default its own. `query` names
+    the file of its query where that is another language's, `comment` matches how a line begins
+    that is a comment. With `inside` the first string of a body is its documentation.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    filenames: tuple[str, ...] = ()
+    wheel: str = ""
+    function: str = "language"
+    pack: str = ""
+    query: str = ""
+    comment: bytes = rb"//+[/!<]*"
+    inside: bool = False
+
+
+_HASH = rb"#+(?![\[!])[:']?"
+_DASHES = rb"--+[ |]*"
+
+GRAMMARS = (
+    Grammar("python", (".py", ".pyi"), wheel="tree_sitter_python", comment=_HASH, inside=True),
+    Grammar("javascript", (".js", ".jsx", ".mjs", ".cjs"), wheel="tree_sitter_javascript"),
+    Grammar(
+        "typescript",
+        (".ts", ".mts", ".cts"),
+        wheel="tree_sitter_typescript",
+        function="language_typescript",
+    ),
+    Grammar(
+        "tsx",
+        (".tsx",),
+        wheel="tree_sitter_typescript",
+        function="language_tsx",
+        query="typescript",
+    ),
+    Grammar("go", (".go",), wheel="tree_sitter_go"),
+    Grammar("rust", (".rs",), wheel="tree_sitter_rust"),
+)
+
+# A header's first lines tell whether it is of C or of C++.
+_HEAD_BYTES = 16 << 10
+_C_PLUS_PLUS = re.compile(
+    rb"^[ \t]*(?:class|namespace|template|using|public|private|protected)\b(?!\s*\()|\w::\w"
+    rb"|^[ \t]*#[ \t]*include[ \t]*<[a-z_]+>",
+    re.MULTILINE,
+)
+_SHEBANG = re.compile(
+    rb"#![^\n]{0,100}?\b(ba|da|k|z)?sh\b|#![^\n]{0,100}?\b(python|ruby|perl|node)"
+)
+_INTERPRETED = {
+    b"python": "python",
+    b"ruby": "ruby",
+    b"perl": "perl",
+    b"node": "javascript",
+}
+
+
+@cache
+def _by_name() -> dict[str, Grammar]:
+    return {grammar.name: grammar for grammar in GRAMMARS}
+
+
+@cache
+def _by_suffix() -> dict[str, Grammar]:
+    return {suffix: grammar for grammar in GRAMMARS for suffix in grammar.suffixes}
+
+
+@cache
+def _by_filename() -> dict[str, Grammar]:
+    return {name: grammar for grammar in GRAMMARS for name in grammar.filenames}
+
+
+def grammar_named(name: str) -> Grammar:
+    """Return the row of that name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return _by_name()[name]
+
+
+def grammar_of(path: str, data: bytes | memoryview) -> Grammar | None:
+    """Return the grammar of a document, by its name, or by what it begins with; or None."""
+    name = without_part(path).rpartition("/")[2]
+    stem, _, ending = name.rpartition(".")
+    if name in _by_filename():
+        return _by_filename()[name]
+    suffix = f".{ending}" if stem and ending else ""
+    if not suffix:
+        return _interpreted(data)
+    if suffix == ".h":
+        return _by_name().get("cpp" if _C_PLUS_PLUS.search(data[:_HEAD_BYTES]) else "c")
+    return _by_suffix().get(suffix) or _by_suffix().get(suffix.lower())
+
+
+def _interpreted(data: bytes | memoryview) -> Grammar | None:
+    match = _SHEBANG.match(data)
+    if match is None:
+        return None
+    return _by_name().get(_INTERPRETED.get(match[2] or b"", "bash"))

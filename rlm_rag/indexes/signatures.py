@@ -1,0 +1,124 @@
+"""What a definition says of itself: its signature as written, its documentation's first line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from rlm_rag.indexes.skeleton import MAX_DOC_CHARS, MAX_SIGNATURE_CHARS
+
+_SIGNATURE_BYTES = 1000
+_DOC_BYTES = 2000
+_DOC_LINES = 60
+
+_SPACES = re.compile(r"\s+")
+_BRACKETS = re.compile(rb"[()]")
+_MODIFIERS = re.compile(rb"[ \t]*(?:[\w@$]+[ \t]+)*")
+_ATTRIBUTE = re.compile(rb"\s*(?:@(?!interface\b)[\w.:]+|#?!?\[)")
+_STRING = re.compile(rb"\s*[rRuUbB]{0,2}(\"\"\"|'''|\"|')[ \t]*(?:\\\n)?\s*([^\n]*)")
+_MARKS = re.compile(r"^[/*#;%!\-|(\s]+|[\s*/)=\-#]+$")
+_ATTRIBUTE_LINE = re.compile(rb"@|#!?\[|\[|\)")
+
+
+def signature(text: bytes, start: int, name_end: int, body: int, *, takes: bool = True) -> str:
+    """Return what stands from a definition's start to its body, on one line, at most 200 long.
+
+    `body` is where it begins, or -1: then the signature ends with its line, or, of what `takes`
+    parameters, with the list of them that opens in it.
+    """
+    line = text.rfind(b"\n", 0, start) + 1
+    if _MODIFIERS.fullmatch(text, line, start):
+        start = line
+    start = _after_attributes(text, start, name_end)
+    end = body if body >= 0 else _line_end(text, name_end, takes)
+    written = text[start : min(end, start + _SIGNATURE_BYTES)].decode("utf-8", "replace")
+    shown = _SPACES.sub(" ", written).strip().removesuffix("{").rstrip()
+    return shown if len(shown) <= MAX_SIGNATURE_CHARS else shown[: MAX_SIGNATURE_CHARS - 1] + "…"
+
+
+def _after_attributes(text: bytes, start: int, name_end: int) -> int:
+    """Return where the decorators, annotations and attributes of a definition end."""
+    while match := _ATTRIBUTE.match(text, start, name_end):
+        end = match.end()
+        if text.startswith(b"(", end):
+            end = _closing(text, end)
+        elif text.startswith(b"[", end - 1):
+            end = text.find(b"]", end) + 1
+        if not start < end < name_end:
+            return start
+        start = end
+    return start
+
+
+def _closing(text: bytes, opening: int) -> int:
+    """Return the offset after the parenthesis that closes the one at `opening`, or -1."""
+    depth = 0
+    for match in _BRACKETS.finditer(text, opening, opening + _SIGNATURE_BYTES):
+        depth += 1 if match[0] == b"(" else -1
+        if depth == 0:
+            return match.end()
+    return -1
+
+
+def _line_end(text: bytes, at: int, takes: bool) -> int:
+    end = text.find(b"\n", at)
+    end = end if end >= 0 else len(text)
+    if not takes:
+        return end
+    opening = text.find(b"(", at, end)
+    closing = _closing(text, opening) if opening >= 0 else -1
+    if closing <= end:
+        return end
+    after = text.find(b"\n", closing)
+    return after if after >= 0 else len(text)
+
+
+def doc_inside(text: bytes, body: int) -> str:
+    """Return the first line of the string that a body begins with, or nothing."""
+    match = _STRING.match(text, body, body + _DOC_BYTES)
+    if match is None:
+        return ""
+    quotes, line = match.groups()
+    return _shown(line.partition(quotes)[0])
+
+
+def doc_above(lines: Sequence[bytes], row: int, comment: bytes) -> str:
+    """Return the first line of the comment that ends right above a row, or nothing."""
+    at = row - 1
+    least = max(0, row - _DOC_LINES)
+    while at >= least and _ATTRIBUTE_LINE.match(lines[at].lstrip()):
+        at -= 1
+    if at < 0:
+        return ""
+    block: list[bytes] = []
+    if lines[at].rstrip().endswith(b"*/"):
+        while at >= least:
+            block.append(lines[at])
+            if lines[at].lstrip().startswith(b"/*"):
+                return _first(block)
+            at -= 1
+        return ""
+    begins = _comment(comment)
+    while at >= least and (match := begins.match(lines[at])):
+        block.append(lines[at][match.end() :])
+        at -= 1
+    return _first(block)
+
+
+@cache
+def _comment(pattern: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"[ \t]*(?:" + pattern + rb")")
+
+
+def _first(block: Sequence[bytes]) -> str:
+    for line in reversed(block):
+        shown = _shown(line)
+        if re.search(r"\w", shown):
+            return shown
+    return ""
+
+
+def _shown(line: bytes) -> str:
+    text = _SPACES.sub(" ", _MARKS.sub("", line[:_DOC_BYTES].decode("utf-8", "replace"))).strip()
+    return text if len(text) <= MAX_DOC_CHARS else text[: MAX_DOC_CHARS - 1] + "…"

@@ -1,0 +1,62 @@
+"""One definition or heading of a document, and its form between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
+from typing import Any
+
+MAX_SIGNATURE_CHARS = 200
+MAX_DOC_CHARS = 120
+# What is left out first where there is little room.
+MINOR_KINDS = frozenset(("field", "property", "variable", "enumerator"))
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A named place in a document.
+
+    `line` is the name's, `end_line` that of its end (both 1-based); `parents` are the names that
+    it belongs to, outermost first: what encloses it, and the class that it names itself, as
+    `Foo` of `Foo::run`. `depth` counts only what encloses it. `doc` is the first line of its
+    documentation, or empty.
+    """
+
+    line: int
+    kind: str
+    name: str
+    signature: str
+    parents: tuple[str, ...] = ()
+    depth: int = 0
+    end_line: int = 0
+    doc: str = ""
+
+
+def to_rows(definitions: Iterable[Definition]) -> list[tuple[Any, ...]]:
+    """Return plain values that JSON can carry."""
+    return [astuple(one) for one in definitions]
+
+
+def from_rows(rows: Any) -> tuple[Definition, ...]:
+    """Return the definitions that `to_rows` gave.
+
+    Raises:
+        ValueError: they are not what it gives.
+    """
+    if not isinstance(rows, list):
+        raise ValueError("definitions are a list")
+    return tuple(_from_row(row) for row in rows)
+
+
+def _from_row(row: Any) -> Definition:
+    if not isinstance(row, list) or len(row) != len(Definition.__slots__):
+        raise ValueError("a definition has as many values as fields")
+    line, kind, name, signature, parents, depth, end_line, doc = row
+    numbers, texts = (line, depth, end_line), (kind, name, signature, doc)
+    if not all(isinstance(number, int) and number >= 0 for number in numbers):
+        raise ValueError("a definition's lines and depth are whole numbers")
+    if not isinstance(parents, list) or not all(isinstance(text, str) for text in parents):
+        raise ValueError("a definition's parents are names")
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a definition's kind, name, signature and doc are texts")
+    return Definition(line, kind, name, signature, tuple(parents), depth, end_line, doc)
