@@ -20,7 +20,9 @@ MAX_LINE = 2**53 - 1
 _MAX_LINE_DIGITS = 15
 
 _LINES = re.compile(r"(?::L?|#L)(\d+)(?:[-–—]L?(\d+))?", re.ASCII)
-_PART = re.compile(r"#(?:page|sheet|cell|slide)=[^\s`,;()\[\]{}\"']+")
+_PART = re.compile(
+    r"#(?:page|sheet|cell|slide|chapter|attachment|message|info)=[^\s`,;()\[\]{}\"']+"
+)
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 # After an opening mark, or where a script that writes no spaces turns to ASCII.
 _PATH_START = re.compile(r"[\s(\[{<\"'“‘*_,;:=|>：，、；（【《「]+|(?<=[^\x00-\x7f])(?=[!-~])")

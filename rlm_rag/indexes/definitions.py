@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rlm_rag.indexes.headings import headings
-from rlm_rag.indexes.languages import GENERIC, Language, language_of, markup_of
+from rlm_rag.indexes.languages import GENERIC, Language, cell_language, language_of, markup_of
 from rlm_rag.indexes.skeleton import MAX_SIGNATURE_CHARS, Definition
 from rlm_rag.lines import count_lines, line_starts
 
@@ -84,7 +84,10 @@ def definitions(path: str, data: bytes) -> list[Definition]:
     Each is taken to go on until the next of its depth, or of a lesser one, begins.
     """
     markup = markup_of(path)
-    if markup is not None:
+    code_cell = cell_language(path, data)
+    if code_cell is not None:
+        found = _nested(data, code_cell)
+    elif markup is not None:
         found = [
             Definition(one.line, "heading", one.title, one.title, one.parents, len(one.parents))
             for one in headings(data, markup)

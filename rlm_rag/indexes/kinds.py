@@ -10,7 +10,8 @@ _TEST = re.compile(
     r"|(?:^|/)(?:test_[^/]*|conftest\.py|[^/]*[_.-](?:test|tests|spec)\.[^/]*|[^/]*Tests?\.\w+)$"
 )
 _PROSE = re.compile(
-    r"(?i)\.(?:md|mdx|markdown|rst|txt|adoc|org|html?|ipynb)$"
+    r"(?i)\.(?:md|mdx|markdown|rst|txt|adoc|org|x?html?|ipynb|pdf|rtf|epub|eml"
+    r"|(?:doc|ppt|xls)[xm]|od[tsp]|fod[tsp]|srt|vtt)(?:#|$)"
     r"|(?:^|/)(?:readme|license|notice|changes|history|news|authors|pkg-info)$"
 )
 _RECORD = re.compile(

@@ -425,7 +425,19 @@ _MARKUP = {
     ".text": "plain",
     ".adoc": "asciidoc",
     ".org": "org",
+    ".pdf": "plain",
 }
+# What documents of other forms are turned into when they are loaded.
+_MADE_MARKDOWN = frozenset(
+    re.findall(
+        r"\.\w+",
+        """
+        .docx .docm .dotx .dotm .pptx .pptm .ppsx .potx .xlsx .xlsm .xltx .xltm .odt .ott .ods .ots
+        .odp .otp .fodt .fods .fodp .epub .html .htm .xhtml .ipynb .rtf .eml
+        """,
+    )
+)
+_CODE_CELL = re.compile(rb"`{3,}(\w{1,40})\n")
 
 
 @cache
@@ -457,4 +469,15 @@ def markup_of(path: str) -> str | None:
     name, suffix = _suffix(path)
     if not suffix and name.isupper():
         return "plain"
+    if suffix.lower() in _MADE_MARKDOWN:
+        return "markdown"
     return _MARKUP.get(suffix.lower())
+
+
+def cell_language(path: str, data: bytes) -> Language | None:
+    """Return the language of a notebook's code cell; None where the document is none."""
+    fence = _CODE_CELL.match(data) if _suffix(path)[1].lower() == ".ipynb" else None
+    if fence is None:
+        return None
+    name = fence[1].decode("ascii", "replace").lower()
+    return next((language for language in LANGUAGES if language.name == name), GENERIC)
