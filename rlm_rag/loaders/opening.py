@@ -7,13 +7,16 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from rlm_rag.errors import SourceError
+from rlm_rag.loaders.archives import is_archive, read_archive
 from rlm_rag.loaders.documents import require_parser
+from rlm_rag.loaders.files import failure_reason
 from rlm_rag.loaders.git import printable_path
 from rlm_rag.loaders.intake import Intake
+from rlm_rag.loaders.opened import OpenedSource
 from rlm_rag.loaders.options import NOT_SELECTED, Entry
 from rlm_rag.loaders.reading import BINARY_REASON
 from rlm_rag.loaders.records import holds_documents, read_documents
@@ -25,23 +28,6 @@ from rlm_rag.loaders.values import read_text, read_values
 _LONGEST_PATH_CHARS = 4096
 _TEXT_HINT = f"A text itself: pipe it in and give {STDIN} as the source, or in Python use text=."
 _SPECIAL_FILES = (stat.S_ISFIFO, stat.S_ISSOCK, stat.S_ISCHR, stat.S_ISBLK)
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedSource:
-    """A source whose documents are read as `entries` is consumed.
-
-    `name` is its last component, `label` what messages call it; `is_document` says that the
-    source itself is the one document. `origin` is what a command line calls it wherever it is
-    given, None where it cannot be loaded again.
-    """
-
-    shape: str
-    entries: Iterator[Entry]
-    name: str
-    label: str
-    is_document: bool = False
-    origin: str | None = None
 
 
 def open_source(source: object, intake: Intake) -> OpenedSource:
@@ -112,9 +98,22 @@ def _open_file(location: Path, intake: Intake) -> OpenedSource:
     if holds_documents(location, max_file_bytes=limit):
         entries = _selected(read_documents(location, max_file_bytes=limit), intake)
         return OpenedSource("documents", entries, name, label, origin=origin)
+    if is_archive(name):
+        entries = read_archive(name, _open_to_read(location), intake)
+        return OpenedSource("documents", entries, name, f"the archive {location}", origin=origin)
     require_parser(name)
     entries = _read_single(location, name, intake)
     return OpenedSource("documents", entries, name, label, is_document=True, origin=origin)
+
+
+def _open_to_read(location: Path) -> IO[bytes]:
+    try:
+        return location.open("rb")
+    except OSError as error:
+        raise SourceError(
+            f"Cannot load {location}: {failure_reason(error)}.",
+            hint="Check the file and its permissions.",
+        ) from error
 
 
 def _read_single(location: Path, name: str, intake: Intake) -> Iterator[Entry]:

@@ -16,7 +16,8 @@ from rlm_rag.globs import without_part
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.keeping import Keeping, Reading, load_kept
 from rlm_rag.loaders.memory import FileMemory
-from rlm_rag.loaders.opening import OpenedSource, open_source, open_text
+from rlm_rag.loaders.opened import OpenedSource
+from rlm_rag.loaders.opening import open_source, open_text
 from rlm_rag.loaders.options import Entry, LoadArguments, LoadOptions, LoadReport, Progress
 from rlm_rag.loaders.tree import numbered_path
 

@@ -1,0 +1,25 @@
+"""A source that was found, ready to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rlm_rag.loaders.options import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSource:
+    """A source whose documents are read as `entries` is consumed.
+
+    `name` is its last component, `label` what messages call it; `is_document` says that the
+    source itself is the one document. `origin` is what a command line calls it wherever it is
+    given, None where it cannot be loaded again.
+    """
+
+    shape: str
+    entries: Iterator[Entry]
+    name: str
+    label: str
+    is_document: bool = False
+    origin: str | None = None
