@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from rlm_rag.loaders.parsing.html_tree import Node
-from rlm_rag.loaders.parsing.markdown import heading, one_line, table
+from rlm_rag.loaders.parsing.markdown import heading, one_line, raised, table
 
 _SILENT = frozenset(
     re.findall(
@@ -103,6 +103,8 @@ class _Renderer:
         text = "".join(pieces)
         if node.tag == "a":
             return _link(text, node.attributes.get("href", "").strip())
+        if node.tag == "sup":
+            return raised(text)
         return f"`{text}`" if node.tag in ("code", "kbd", "samp") and text.strip() else text
 
     def _list(self, node: Node) -> list[str]:

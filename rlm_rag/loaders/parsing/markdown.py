@@ -12,6 +12,11 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def raised(text: str) -> str:
+    """Mark text that stands above the line, so that a power does not become more digits."""
+    return f"^{text}" if text.strip() else text
+
+
 def heading(level: int, text: str) -> str:
     """Return a heading of level 1 to 6; deeper ones are of level 6."""
     title = one_line(text)

@@ -15,7 +15,7 @@ from rlm_rag.loaders.parsing.container import (
     member_name,
     number,
 )
-from rlm_rag.loaders.parsing.markdown import heading, one_line, table
+from rlm_rag.loaders.parsing.markdown import heading, one_line, raised, table
 
 _MAX_SPACES = 1_000
 _MAX_REPEATED = 200
@@ -50,6 +50,13 @@ class TextReader:
             for style in descendants(holder, "list-style")
             for level in children(style, "list-level-style-number")
             if attribute(level, "num-format")
+        }
+        self._raised = {
+            attribute(style, "name")
+            for holder in (root, styles)
+            for style in descendants(holder, "style")
+            for properties in children(style, "text-properties")
+            if attribute(properties, "text-position").startswith("super")
         }
         self._parents = {
             attribute(style, "name"): attribute(style, "parent-style-name")
@@ -182,6 +189,9 @@ class TextReader:
             return _link(self._inline(one), attribute(one, "href"))
         if name in _UNSEEN:
             return ""
+        if name == "span" and attribute(one, "style-name") in self._raised:
+            text = self._inline(one)
+            return text if text.startswith("[^") else raised(text)
         return self._inline(one)
 
     def _note(self, note: Element) -> str:

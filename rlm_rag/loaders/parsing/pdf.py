@@ -17,6 +17,8 @@ _MAX_BOOKMARKS = 2_000
 _MAX_BOOKMARK_DEPTH = 8
 _MAX_SHOWN_RANGES = 30
 # What PDFium writes for a hyphen that only breaks a word at a line's end.
+# A bullet of a symbol font, which has no code of its own.
+_BULLET = re.compile("^[ \t]*[\ue000-\uf8ff\u2022][ \t]+", re.MULTILINE)
 _BROKEN_WORD = re.compile("[\ufffe\x02]\r?\n?(\\S*)[ \t]*")
 
 
@@ -60,6 +62,7 @@ def _page(document: pypdfium2.PdfDocument, number: int) -> tuple[str, bool]:
     page = document[number - 1]
     textpage = page.get_textpage()
     text = _BROKEN_WORD.sub("\\1\n", textpage.get_text_range())
+    text = _BULLET.sub("- ", text.replace("\r\n", "\n"))
     image = False
     if not text.strip():
         images = page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=4)

@@ -143,10 +143,9 @@ class _Reader:
             self._field_target = found[1] if found else ""
         elif kind == "fldrslt":
             self._end_field(text)
-        else:
+        elif marker := text.strip():
             self._is_item = True
-            marker = text.strip()
-            self._append(f"{marker if marker[:1].isalnum() or marker[:1] == '(' else '-'} ")
+            self._append(f"{marker if marker[0].isalnum() or marker[0] == '(' else '-'} ")
 
     def _end_style(self, name: str) -> None:
         if found := _HEADING_STYLE.fullmatch(name):

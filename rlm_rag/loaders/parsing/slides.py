@@ -15,7 +15,7 @@ from rlm_rag.loaders.parsing.container import (
     local,
     number,
 )
-from rlm_rag.loaders.parsing.markdown import heading, one_line, table
+from rlm_rag.loaders.parsing.markdown import heading, one_line, raised, table
 from rlm_rag.loaders.parsing.office import (
     graphic_texts,
     main_part,
@@ -136,6 +136,9 @@ class _Shapes:
                 pieces.append("\n")
             elif name in ("r", "fld", "m"):
                 text = "".join(one.text or "" for one in descendants(run, "t"))
+                properties = child(run, "rPr")
+                if properties is not None and number(properties.get("baseline")) > 0:
+                    text = raised(text)
                 pieces.append(self._linked(run, text))
         return "".join(pieces).replace("\x0b", "\n")
 

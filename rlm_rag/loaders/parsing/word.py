@@ -13,7 +13,7 @@ from rlm_rag.loaders.parsing.container import (
     local,
     number,
 )
-from rlm_rag.loaders.parsing.markdown import heading, one_line, table
+from rlm_rag.loaders.parsing.markdown import heading, one_line, raised, table
 from rlm_rag.loaders.parsing.numbering import Numbering
 from rlm_rag.loaders.parsing.office import (
     graphic_texts,
@@ -123,6 +123,9 @@ class _Reader:
                 yield self._reference(_NOTES[name], attribute(one, "id"))
             elif name == "hyperlink":
                 yield self._link(one)
+            elif name == "r" and _is_raised(one):
+                text = "".join(self._runs(one))
+                yield text if text.startswith("[^") else raised(text)
             elif name in ("drawing", "pict"):
                 yield self._drawing(one)
             elif name not in _SKIPPED and not name.endswith("Pr"):
@@ -195,3 +198,8 @@ class _Reader:
             text, author = one_line(" ".join(self._blocks(note))), attribute(note, "author")
             shown = f"comment by {author}: {text}" if author else text
             yield f"{self._reference(mark, note_id)}: {shown}"
+
+
+def _is_raised(run: Element) -> bool:
+    aligned = child(run, "rPr", "vertAlign")
+    return aligned is not None and attribute(aligned, "val") == "superscript"
