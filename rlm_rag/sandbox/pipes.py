@@ -12,6 +12,8 @@ from rlm_rag.sandbox import frames
 # What a pipe holds; memory for more would be mapped anew at each read.
 _READ_BYTES = 1 << 16
 _STDERR_TAIL_BYTES = 4096
+# What a launcher and an interpreter have to say is far less; the rest is left in the pipe.
+_STDERR_BYTES = 1 << 20
 _TAIL_READS = 16
 # What is read ahead of the receiver; beyond it the worker's pipe is left to fill.
 _AHEAD_FRAMES = 256
@@ -175,6 +177,7 @@ class Tail:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._kept = b""
+        self._left = _STDERR_BYTES
         os.set_blocking(descriptor, False)
         asyncio.get_running_loop().add_reader(descriptor, self._read)
 
@@ -184,7 +187,8 @@ class Tail:
         except BlockingIOError:
             return False
         self._kept = (self._kept + data)[-_STDERR_TAIL_BYTES:]
-        if not data:
+        self._left -= len(data)
+        if not data or self._left < 0:
             asyncio.get_running_loop().remove_reader(self._descriptor)
         return bool(data)
 

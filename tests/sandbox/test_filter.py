@@ -15,6 +15,7 @@ from rlm_rag.sandbox.confine.syscalls import MACHINES
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
 REFUSE, UNKNOWN = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+PRETEND = 0x00050000
 EACH_MACHINE = pytest.mark.parametrize("machine", MACHINES)
 
 
@@ -86,6 +87,13 @@ def test_arguments_decide_where_they_matter(machine: str) -> None:
         REFUSE,
     ]
     assert [ask("fcntl", 0, what) for what in (3, 8, 10, 1024, 1031)] == [ALLOW, *[REFUSE] * 4]
+    assert [ask("fcntl", 0, what) for what in (5, 6, 7, 36, 37, 38)] == [
+        ALLOW,
+        *[PRETEND] * 2,
+        ALLOW,
+        *[PRETEND] * 2,
+    ]
+    assert ask("flock", 0, 2) == PRETEND
     assert [ask("prctl", what) for what in (15, 1, 4, 22)] == [ALLOW, *[REFUSE] * 3]
     assert [ask("fchmodat", 0, 0, mode) for mode in (0o700, 0o4700, 0o2700)] == [
         ALLOW,

@@ -18,6 +18,7 @@ OWN_PID = 0x6B9D21F7
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER, _JUMP_AT_LEAST = 0x20, 0x15, 0x25, 0x35
 _AND, _RETURN = 0x54, 0x06
 _ALLOW, _KILL_PROCESS, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_PRETEND = _ERRNO
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 
 # The last call of Linux 6.12; a C library asks for newer ones and expects to hear of their lack.
@@ -32,8 +33,10 @@ _SET_ID_BITS = 0o6000
 _THREAD = 0x00010900
 _THREAD_EXTRAS = 0x017C0600
 _LISTED_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS ... FIONBIO, FIO(N)CLEX
-# No owner, signal or lease of a descriptor, no larger pipe: duplicates, flags, locks.
-_LISTED_FCNTLS = (*range(8), *range(36, 39), 1030, 1032, 1034)
+# No owner, signal or lease of a descriptor, no larger pipe: duplicates, flags, asking for locks.
+_LISTED_FCNTLS = (*range(6), 36, 1030, 1032, 1034)
+# F_SETLK, F_SETLKW and their like for open files.
+_LOCKING_FCNTLS = (6, 7, 37, 38)
 # Names of threads and maps; what only tells. Not the parent-death signal, nor dumpability.
 _LISTED_PRCTLS = (3, 15, 16, 21, 23, 39, 0x53564D41)
 
@@ -48,6 +51,14 @@ class _Check:
     unless: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Pretence:
+    """Answers a call with success, undone, where its argument is one of `values`."""
+
+    argument: int
+    values: tuple[int, ...]
+
+
 _NO_SET_ID = _Check(1, (0,), mask=_SET_ID_BITS)
 _NO_SET_ID_AT = _Check(2, (0,), mask=_SET_ID_BITS)
 _CHECKS = {
@@ -60,7 +71,7 @@ _CHECKS = {
         _Check(3, (0,), mask=_MAP_GROWS_DOWN),
     ),
     "ioctl": (_Check(1, _LISTED_IOCTLS),),
-    "fcntl": (_Check(1, _LISTED_FCNTLS),),
+    "fcntl": (_Pretence(1, _LOCKING_FCNTLS), _Check(1, _LISTED_FCNTLS)),
     "prctl": (_Check(0, _LISTED_PRCTLS),),
     "kill": (_Check(0, (OWN_PID,)),),
     "tgkill": (_Check(0, (OWN_PID,)),),
@@ -78,8 +89,10 @@ def filter_program(*, writing: bool, machine: str | None = None) -> bytes:
     """Return the filter as an array of `struct sock_filter`; `OWN_PID` in it is to be replaced.
 
     `writing` says that the worker has a scratch folder, whose files it may create and change.
-    What is refused fails with EPERM; `clone3` and what is newer than this module with ENOSYS,
-    so that C libraries fall back; another architecture's calls end the process.
+    Locks are granted and not taken: a worker shares its files with nobody but the host, whose own
+    locks they would hold up, and no limit counts them. What is refused fails with EPERM; `clone3`
+    and what is newer than this module with ENOSYS, so that C libraries fall back; another
+    architecture's calls end the process.
 
     Raises:
         SandboxUnavailableError: the calls of `machine` (default: this one) are not known.
@@ -103,10 +116,11 @@ def _instructions(machine: Machine, *, writing: bool) -> Iterator[bytes]:
         yield from _answer(number, _ALLOW)
     for name, checks in _CHECKS.items():
         if name in machine.checked and (writing or name not in _OF_WRITERS):
-            body = b"".join(step for check in checks for step in _checked(check))
+            body = b"".join(step for check in checks for step in _steps_of(check))
             body += _step(_RETURN, _ALLOW)
             yield _step(_JUMP_EQUAL, machine.checked[name], 0, len(body) // 8)
             yield body
+    yield from _answer(machine.checked["flock"], _PRETEND)
     yield from _answer(machine.checked["clone3"], _ERRNO | errno.ENOSYS)
     yield _step(_JUMP_GREATER, _LAST_KNOWN, 0, 1)
     yield _step(_RETURN, _ERRNO | errno.ENOSYS)
@@ -116,6 +130,18 @@ def _instructions(machine: Machine, *, writing: bool) -> Iterator[bytes]:
 def _answer(number: int, answer: int) -> Iterator[bytes]:
     yield _step(_JUMP_EQUAL, number, 0, 1)
     yield _step(_RETURN, answer)
+
+
+def _steps_of(check: _Check | _Pretence) -> Iterator[bytes]:
+    if isinstance(check, _Check):
+        return _checked(check)
+    return _pretended(check)
+
+
+def _pretended(pretence: _Pretence) -> Iterator[bytes]:
+    yield _step(_LOAD, _ARGUMENTS_AT + 8 * pretence.argument)
+    for value in pretence.values:
+        yield from _answer(value, _PRETEND)
 
 
 def _checked(check: _Check) -> Iterator[bytes]:

@@ -42,6 +42,14 @@ if not child:
 os.waitpid(child, 0)
 """,
 }
+# A lock, asked about by another who has the file open: F_OFD_GETLK.
+_LOCKED = """
+import fcntl, struct
+mine, theirs = (os.open(F['corpus'], os.O_RDONLY) for _ in range(2))
+fcntl.fcntl(mine, {lock}, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 0, 1, 0))
+wanted = struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 0, 1, 0)
+won = struct.unpack('hhqqi4x', fcntl.fcntl(theirs, 36, wanted))[0] == fcntl.F_RDLCK
+"""
 
 ATTACKS = (
     *(_attack(name, f"{code}\nwon = True") for name, code in _SIGNALS.items()),
@@ -228,5 +236,19 @@ finally:
     [os.close(d) for d in held]
 """,
     ),
+    _attack(
+        "a file that stays locked for its host",
+        """
+import fcntl
+mine, theirs = (os.open(F['corpus'], os.O_RDONLY) for _ in range(2))
+fcntl.flock(mine, fcntl.LOCK_EX | fcntl.LOCK_NB)
+try:
+    fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    won = True
+""",
+    ),
+    _attack("a part of a file that stays locked", _LOCKED.format(lock=37)),
+    _attack("locks that no limit counts", _LOCKED.format(lock=6)),
     _attack("larger pipes", "import fcntl; won = fcntl.fcntl(os.pipe()[0], 1031, 1 << 20)"),
 )
