@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
 
 import click
 
 from rlm_rag.cli import streams
+from rlm_rag.cli.progress import load_progress
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import UsageError
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rlm_rag.api import SearchableCorpus
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+STDIN = "-"
 SHOWN_WARNINGS = 3
 LIMIT_DEFAULTS: dict[str, float | int | None] = {
     item.name: getattr(Limits(), item.name) for item in fields(Limits)
@@ -30,7 +32,13 @@ class Loading(TypedDict):
     exclude: tuple[str, ...]
     hidden: bool
     ignore: bool
+    follow_symlinks: bool
     max_file_bytes: int | None
+    max_files: int | None
+    max_total_bytes: int | None
+    columns: tuple[str, ...]
+    path_column: str | None
+    null_paths: bool
 
 
 _SOURCE_OPTIONS = (
@@ -42,7 +50,17 @@ _SOURCE_OPTIONS = (
     click.option(
         "--no-ignore", "ignore", flag_value=False, default=True, help="Take ignored files too."
     ),
+    click.option("--follow-symlinks", is_flag=True, help="Follow links that stay in SOURCE."),
     click.option("--max-file-bytes", type=click.IntRange(min=1), help="Leave larger files out."),
+    click.option("--max-files", type=click.IntRange(min=1), help="Take no more of each SOURCE."),
+    click.option(
+        "--max-total-bytes", type=click.IntRange(min=1), help="Take no more text of each SOURCE."
+    ),
+    click.option(
+        "--column", "columns", multiple=True, metavar="NAME", help="A column of records to take."
+    ),
+    click.option("--path-column", metavar="NAME", help="The column that names each record."),
+    click.option("-0", "--null", "null_paths", is_flag=True, help="- lists files, NUL after each."),
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -57,13 +75,8 @@ def source_options(command: Command) -> Command:
 
 def take_loading(options: dict[str, Any]) -> Loading:
     """Take the values of `source_options` out of all the options of a command."""
-    return Loading(
-        include=options.pop("include"),
-        exclude=options.pop("exclude"),
-        hidden=options.pop("hidden"),
-        ignore=options.pop("ignore"),
-        max_file_bytes=options.pop("max_file_bytes"),
-    )
+    taken: Any = {name: options.pop(name) for name in Loading.__annotations__}
+    return cast(Loading, taken)
 
 
 def split_last(arguments: Sequence[str], *, what: str, example: str) -> tuple[tuple[str, ...], str]:
@@ -93,7 +106,10 @@ def opened(sources: Sequence[str], **loading: Unpack[Loading]) -> Iterator[Searc
     """
     from rlm_rag.api import load_sources
 
-    corpus = load_sources(list(sources), **loading)
+    if loading["null_paths"] and STDIN not in sources:
+        raise UsageError("--null goes with the source -", hint="git ls-files -z | rlm-rag ... -0 -")
+    with load_progress() as progress:
+        corpus = load_sources(list(sources), on_progress=progress, **loading)
     with corpus:
         for warning in corpus.warnings[:SHOWN_WARNINGS]:
             streams.note(streams.one_line(f"warning: {warning}"))

@@ -92,6 +92,21 @@ def test_standard_input_that_cannot_serve_says_why(
         load_corpus("-", max_file_bytes=10)
 
 
+def test_standard_input_may_name_files(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other.txt").write_text("other")
+    (repo / ".env").write_text("K=1")
+    monkeypatch.chdir(repo)
+    feed(monkeypatch, b"./src/a.py\0README.md\0src/a.py\0gone\0../other.txt\0.env\0src\0")
+    with load_corpus("-", null_paths=True) as corpus:
+        away = str(tmp_path / "other.txt").lstrip("/")
+        assert sorted(corpus.paths()) == sorted(["README.md", "src/a.py", away])
+        assert {one.path: one.reason for one in corpus.skipped} == {
+            "gone": "no longer there", ".env": "may hold secrets", "src": "a folder, not a file"
+        }  # fmt: skip
+
+
 def test_no_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(SourceError, match="no standard input"):
@@ -173,7 +188,13 @@ def test_nothing_in_a_list_is_an_empty_corpus() -> None:
 
 
 def test_misuse_is_a_usage_error() -> None:
-    for arguments in ({}, {"source": "a", "text": "b"}, {"text": "a", "max_file_bytes": 0}):
+    for arguments in (
+        {},
+        {"source": "a", "text": "b"},
+        {"text": "a", "max_file_bytes": 0},
+        {"text": "a", "max_files": 0},
+        {"text": "a", "colour": "red"},
+    ):
         with pytest.raises(UsageError):
             load_corpus(**arguments)  # type: ignore[arg-type]
     with pytest.raises(UsageError):

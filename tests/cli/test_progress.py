@@ -1,0 +1,32 @@
+"""A load that takes long says how far it is, on a terminal and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlm_rag.cli import progress, streams
+from rlm_rag.loaders.source import load_corpus
+
+
+def test_nothing_is_shown_of_a_load_that_is_soon_done(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = progress.LoadProgress()
+    with load_corpus(["a", "b"], on_progress=shown):
+        shown.close()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_long_load_has_one_line_that_goes_at_its_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SHOWN_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(streams, "shows_progress", lambda: True)
+    with progress.load_progress() as shown, load_corpus(["a" * 10**6] * 3, on_progress=shown):
+        pass
+    line, rest = capsys.readouterr().err.removeprefix("\r\x1b[K").split("\r\x1b[K")
+    assert line == "loading: 1 documents, 1 MB, 0 s"
+    assert rest == ""
+
+
+def test_off_a_terminal_there_is_no_progress() -> None:
+    with progress.load_progress() as shown:
+        assert shown is None
