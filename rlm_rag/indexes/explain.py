@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 from rlm_rag.indexes.query import parse_query
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import MAX_K, ExplainRequest, TextResult
@@ -35,7 +33,7 @@ def explain(searcher: Searcher, document: int, request: ExplainRequest) -> TextR
     weighted = sorted(parse_query(request.query, weights=Weights()).terms.items())
     for term, weight in sorted(weighted, key=lambda pair: -pair[1])[:_MAX_TERMS]:
         found = index.postings.postings(term)
-        at = bisect_left(found.windows, window)
+        at = int(found.windows.searchsorted(window))
         held = at < len(found.windows) and found.windows[at] == window
         times = found.counts[at] if held else 0
         word = term.decode("utf-8", "replace")

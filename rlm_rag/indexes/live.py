@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rlm_rag.indexes.runs import run_starts, spread
 from rlm_rag.indexes.segment import (
     DEFINED,
     MAX_COUNT,
@@ -25,6 +26,7 @@ from rlm_rag.indexes.segment import (
 from rlm_rag.indexes.terms import word_terms
 
 Numbers = NDArray[np.uint32]
+Longs = NDArray[np.int64]
 
 _SHIFT, _COUNT = np.uint32(8), np.uint32(MAX_COUNT)
 _GONE = np.uint32(0xFFFFFFFF)
@@ -35,8 +37,8 @@ _NONE: Numbers = np.zeros(0, np.uint32)
 class Postings:
     """Where a term occurs: window numbers, ascending, and how often in each."""
 
-    windows: Sequence[int]
-    counts: Sequence[int]
+    windows: Numbers
+    counts: Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,42 @@ class Place:
     document: int
 
 
+class _Source:
+    """A segment: `windows` has the corpus's number of each of its windows, or `_GONE`."""
+
+    def __init__(self, segment: Segment, windows: Numbers, is_whole: bool) -> None:
+        self.segment = segment
+        self.windows = windows
+        self.is_whole = is_whole
+        ends = np.frombuffer(segment.table(WORDS).value_ends, np.uint32)
+        self._bounds: Longs = np.concatenate((np.zeros(1, np.int64), ends), dtype=np.int64)
+        self._values = np.frombuffer(segment.all_values(WORDS), np.uint32)
+        self._unchecked = np.frombuffer(segment.unchecked(WORDS), np.uint8)
+
+    def gathered(self, term: bytes) -> Numbers:
+        """Return the postings of all words that stand for a term, one word after the other."""
+        words = _words_of_term(self.segment, term)
+        if len(words) < 2:
+            number = int(words[0]) if len(words) else -1
+            return self._values[:0] if number < 0 else self._of_word(number)
+        firsts, lasts = self._bounds[words], self._bounds[words + 1]
+        if self._unchecked.any():
+            self._check(words, firsts, lasts)
+        gathered: Numbers = self._values[spread(firsts, lasts - firsts)]
+        return gathered
+
+    def _of_word(self, number: int) -> Numbers:
+        return np.frombuffer(self.segment.values(WORDS, number), np.uint32)
+
+    def _check(self, words: Numbers, firsts: Longs, lasts: Longs) -> None:
+        first_pages, last_pages = firsts // PAGE_VALUES, (lasts - 1) // PAGE_VALUES
+        doubtful = (last_pages > first_pages + 1) | (
+            self._unchecked[first_pages] | self._unchecked[last_pages] > 0
+        )
+        for number in words[doubtful].tolist():
+            self.segment.values(WORDS, number)
+
+
 class LivePostings:
     """Postings of all windows, with their lengths in terms and the documents they are of.
 
@@ -54,7 +92,6 @@ class LivePostings:
     """
 
     def __init__(self, segments: Sequence[Segment], places: Sequence[Place]) -> None:
-        self._segments = segments
         owner = np.array([place.segment for place in places], np.int64)
         local = np.array([place.document for place in places], np.int64)
         counts = np.zeros(len(places), np.int64)
@@ -65,15 +102,13 @@ class LivePostings:
             lengths[mine] = _numbers(segment, "document_lengths")[local[mine]]
         firsts = np.cumsum(counts) - counts
         window_lengths = np.zeros(int(counts.sum()), np.uint32)
-        # Of each segment, the corpus's number of each of its windows.
-        self._windows: list[Numbers] = []
+        self._sources: list[_Source] = []
         for number, segment in enumerate(segments):
             mine = owner == number
             windows = _renumbered(segment, local[mine], firsts[mine])
             kept = windows != _GONE
             window_lengths[windows[kept]] = _numbers(segment, "window_lengths")[kept]
-            self._windows.append(windows)
-        self._any_gone = any(bool((windows == _GONE).any()) for windows in self._windows)
+            self._sources.append(_Source(segment, windows, bool(kept.all())))
         self.window_documents = _array(np.repeat(np.arange(len(places)), counts))
         self.window_lengths = _array(window_lengths)
         self.first_windows = _array(firsts)
@@ -95,25 +130,22 @@ class LivePostings:
         Raises:
             SegmentError: a segment is damaged.
         """
-        found = []
-        for segment, renumbered in zip(self._segments, self._windows, strict=True):
-            packed = _gathered(segment, _words_of_term(segment, term))
-            found.append((renumbered[packed >> _SHIFT], packed & _COUNT))
-        windows = _concatenated([windows for windows, _ in found])
-        counts = _concatenated([counts for _, counts in found])
-        if self._any_gone:
+        packed = [source.gathered(term) for source in self._sources]
+        found = zip(self._sources, packed, strict=True)
+        windows = _concatenated([source.windows[one >> _SHIFT] for source, one in found])
+        counts = _concatenated(packed) & _COUNT
+        if not all(source.is_whole for source in self._sources):
             kept = windows != _GONE
             windows, counts = windows[kept], counts[kept]
         if len(windows) and not (windows[1:] > windows[:-1]).all():
             # Sorted together, which is faster than finding their order.
-            if self.window_count > MAX_WINDOWS:
-                windows = windows.astype(np.uint64)
-            keys = windows << _SHIFT | counts
+            keys = windows if self.window_count <= MAX_WINDOWS else windows.astype(np.uint64)
+            keys = keys << _SHIFT | counts
             keys.sort()
             windows = keys >> _SHIFT
-            starts = np.flatnonzero(np.concatenate(([True], windows[1:] != windows[:-1])))
+            starts = run_starts(windows)
             windows, counts = windows[starts], np.add.reduceat(keys & _COUNT, starts)
-        return Postings(_array(windows), _array(counts))
+        return Postings(windows.astype(np.uint32), counts.astype(np.uint32))
 
     def windows_of_word(self, word: bytes) -> Sequence[int]:
         """Return the windows that hold a raw word, spelled just so, ascending.
@@ -138,11 +170,11 @@ class LivePostings:
 
     def _windows_in(self, table: str, key: bytes, shift: int) -> Sequence[int]:
         found = []
-        for segment, renumbered in zip(self._segments, self._windows, strict=True):
-            number = segment.table(table).find(key)
+        for source in self._sources:
+            number = source.segment.table(table).find(key)
             if number >= 0:
-                windows = np.frombuffer(segment.values(table, number), np.uint32)
-                found.append(renumbered[windows >> shift])
+                windows = np.frombuffer(source.segment.values(table, number), np.uint32)
+                found.append(source.windows[windows >> shift])
         windows = np.unique(_concatenated(found))
         return _array(windows[windows != _GONE])
 
@@ -181,28 +213,6 @@ def _words_of_term(segment: Segment, term: bytes) -> Numbers:
     if itself >= 0 and term in word_terms(term):
         words = np.append(words, np.uint32(itself))
     return words
-
-
-def _gathered(segment: Segment, words: Numbers) -> Numbers:
-    """Return the postings of some raw words, one after the other."""
-    if len(words) == 1:
-        return np.frombuffer(segment.values(WORDS, int(words[0])), np.uint32)
-    numbers = words.astype(np.int64)
-    ends = np.frombuffer(segment.table(WORDS).value_ends, np.uint32)
-    lasts = ends[numbers].astype(np.int64)
-    firsts = np.where(numbers > 0, ends[numbers - 1], 0)
-    unchecked = np.frombuffer(segment.unchecked(WORDS), np.uint8)
-    first_pages, last_pages = firsts // PAGE_VALUES, (lasts - 1) // PAGE_VALUES
-    doubtful = np.flatnonzero(
-        (last_pages > first_pages + 1) | (unchecked[first_pages] | unchecked[last_pages] > 0)
-    )
-    for number in numbers[doubtful].tolist():
-        segment.values(WORDS, number)
-    sizes = lasts - firsts
-    values = np.frombuffer(segment.all_values(WORDS), np.uint32)
-    starts = np.cumsum(sizes) - sizes
-    gathered: Numbers = values[np.arange(sizes.sum()) + np.repeat(firsts - starts, sizes)]
-    return gathered
 
 
 def _renumbered(segment: Segment, documents: Numbers, firsts: Numbers) -> Numbers:

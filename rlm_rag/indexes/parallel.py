@@ -42,8 +42,7 @@ def build_segments(
     sizes = [len(corpus.content_bytes(number)) for number in documents]
     cores = os.cpu_count() or 1
     shared = packed_path is not None and cores > 1 and sum(sizes) >= _SHARED_BYTES
-    piece_bytes = min(_PIECE_BYTES, -(-sum(sizes) // cores)) if shared else _PIECE_BYTES
-    pieces = _pieces(documents, sizes, piece_bytes)
+    pieces = _pieces(documents, sizes, max(-(-sum(sizes) // _PIECE_BYTES), cores if shared else 1))
     if not shared or packed_path is None:
         for piece in pieces:
             yield build_segment(corpus, piece, weights=weights)
@@ -81,14 +80,15 @@ def _in_a_process(packed_path: Path, documents: Sequence[int], weights: Weights)
     )
 
 
-def _pieces(
-    documents: Sequence[int], sizes: Sequence[int], piece_bytes: int
-) -> list[Sequence[int]]:
+def _pieces(documents: Sequence[int], sizes: Sequence[int], count: int) -> list[Sequence[int]]:
+    """Cut the documents into as many pieces of about the same size, or fewer, none empty."""
+    total = sum(sizes) + len(sizes)
     pieces: list[Sequence[int]] = []
-    first = size = 0
-    for number, added in enumerate(sizes):
-        if size and size + added > piece_bytes:
+    first = done = 0
+    border = total
+    for number, size in enumerate(sizes, start=1):
+        done += size + 1
+        if done * count >= border:
             pieces.append(documents[first:number])
-            first, size = number, 0
-        size += added
-    return [*pieces, documents[first:]] if first < len(documents) else pieces
+            first, border = number, total * (done * count // total + 1)
+    return pieces

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.runs import run_starts, spread, sums
 from rlm_rag.indexes.segment import DEFINED, MAX_COUNT, MAX_WINDOWS, TERMS, WORDS, encode_segment
 from rlm_rag.indexes.tables import table_parts
-from rlm_rag.indexes.vocabulary import Numbers, Vocabulary, run_starts
+from rlm_rag.indexes.vocabulary import Numbers, Vocabulary
 from rlm_rag.indexes.windows import WINDOW_LINES
 
 # How much is counted together: it takes 30 bytes a word.
@@ -87,8 +88,8 @@ class SegmentBuilder:
             )
         for word, inside, times in boosts:
             if inside:
-                spread = (number_of(word), first + inside.start, len(inside), times)
-                self._boosts.extend(spread)
+                boost = (number_of(word), first + inside.start, len(inside), times)
+                self._boosts.extend(boost)
         for name, inside in defined:
             if inside:
                 self._defined.extend((number_of(name), first + inside.start, len(inside)))
@@ -104,7 +105,7 @@ class SegmentBuilder:
         words, ranks = vocabulary.ranked()
         lengths = np.concatenate([np.zeros(0, np.int64), *self._window_lengths])
         names, first_windows, sizes = np.array(self._defined, np.int64).reshape(-1, 3).T
-        defined = np.repeat(names, sizes), _spread(first_windows, sizes)
+        defined = np.repeat(names, sizes), spread(first_windows, sizes)
         tables = {
             WORDS: self._word_table(words, ranks),
             TERMS: vocabulary.term_table(ranks),
@@ -114,7 +115,7 @@ class SegmentBuilder:
             "digests": self._digests,
             "window_counts": self._window_counts.tobytes(),
             "window_lengths": lengths.astype(np.uint32).tobytes(),
-            "document_lengths": _sums(lengths, np.array(self._window_counts, np.int64))
+            "document_lengths": sums(lengths, np.array(self._window_counts, np.int64))
             .astype(np.uint32)
             .tobytes(),
         }
@@ -130,8 +131,8 @@ class SegmentBuilder:
         boosts = self._boost_rows()
         for begin in range(0, len(firsts), _PIECE_WINDOWS):
             sizes = lasts[begin : begin + _PIECE_WINDOWS] - firsts[begin : begin + _PIECE_WINDOWS]
-            held = words[_spread(firsts[begin : begin + _PIECE_WINDOWS], sizes)]
-            self._window_lengths.append(_sums(term_counts[held], sizes))
+            held = words[spread(firsts[begin : begin + _PIECE_WINDOWS], sizes)]
+            self._window_lengths.append(sums(term_counts[held], sizes))
             base = self._counted_windows + begin
             windows = np.arange(base, base + len(sizes), dtype=np.uint64) << _8
             rows = held.astype(np.uint64) << _32
@@ -147,7 +148,7 @@ class SegmentBuilder:
         words, firsts, sizes, times = np.array(self._boosts, np.int64).reshape(-1, 4).T
         rows = np.repeat(words.astype(np.uint64) << _32, sizes)
         rows |= np.repeat(np.minimum(times, MAX_COUNT).astype(np.uint64), sizes)
-        rows |= _spread(firsts, sizes).astype(np.uint64) << _8
+        rows |= spread(firsts, sizes).astype(np.uint64) << _8
         return rows
 
     def _word_table(self, words: list[bytes], ranks: Numbers) -> dict[str, bytes]:
@@ -159,7 +160,7 @@ class SegmentBuilder:
         postings = np.empty(int(totals.sum()), np.uint32)
         for piece in self._counted:
             places = ranks[piece.words]
-            postings[_spread(following[places], piece.counts)] = piece.postings
+            postings[spread(following[places], piece.counts)] = piece.postings
             following[places] += piece.counts
         return table_parts(words, ends.astype(np.uint32).tobytes(), postings.tobytes())
 
@@ -176,19 +177,3 @@ def _counted(rows: NDArray[np.uint64]) -> _Counted:
     words = (rows >> _24).astype(np.uint32)
     firsts = run_starts(words)
     return _Counted(words[firsts], np.diff(firsts, append=len(words)), postings)
-
-
-def _spread(firsts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return `firsts[n]` and the numbers that follow it, `sizes[n]` in all, for each n."""
-    ends = np.cumsum(sizes)
-    spread = np.repeat(firsts - (ends - sizes), sizes)
-    spread += np.arange(len(spread))
-    return spread
-
-
-def _sums(values: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Add up runs of values of these sizes, some of which may be empty."""
-    totals = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
-    ends = np.cumsum(sizes)
-    sums: NDArray[np.int64] = totals[ends] - totals[ends - sizes]
-    return sums

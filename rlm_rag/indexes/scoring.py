@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.uint32]
 Scores = NDArray[np.float64]
 
-_CACHED_TERMS = 512
+_CACHED_TERMS = 4096
 _CACHED_BYTES = 32 << 20
 # Where a term is in more than one of so many, adding a whole column is faster than its places.
 _DENSE = 8
@@ -117,8 +117,7 @@ class Ranker:
 
     def _score(self, term: bytes) -> _Impacts:
         found = self._postings.postings(term)
-        windows = np.asarray(found.windows, np.uint32)
-        counts = np.asarray(found.counts, np.float64)
+        windows, counts = found.windows, found.counts.astype(np.float64)
         idf = _idf(len(self._window_norms), len(windows))
         scores = idf * self._saturation(counts, self._window_norms[windows])
         documents, of_document = windows[:0], scores[:0]

@@ -158,8 +158,8 @@ class Searcher:
         if not self._weights.near or not 1 < snippets.term_count <= _MOST_TERMS_NEAR:
             return
         best, _ = self._ordered(windows, scores, _MOST_READ)
-        for window in best:
-            nearness = snippets.nearness(self._text(window))
+        near = snippets.nearness([self._text(window) for window in best])
+        for window, nearness in zip(best, near, strict=True):
             scores[np.searchsorted(windows, window)] *= 1 + self._weights.near * nearness**2
 
     def _ordered(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from rlm_rag.indexes.requests import MAX_SNIPPET_CHARS
-from rlm_rag.indexes.terms import separated, word_terms
+from rlm_rag.indexes.term_lines import Held, TermLines
 
 _LINE_CHARS = 160
 _KEPT_BEFORE_CHARS = 40
 # What a term is still worth in a line, when a chosen line has it already: a quarter.
 _LOST, _OF = 3, 4
 _MIN_LINE_CHARS = 24
+# What `str.strip` takes from an ASCII text.
+_BLANK = b"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
 # Whole numbers, for sums of others differ in their last bits with the order of a set.
 _WORTH = 1_000_000
-_WORD = re.compile(rb"[^ ]+")
 
 
 class Snippets:
@@ -23,10 +23,9 @@ class Snippets:
 
     def __init__(self, terms: Mapping[bytes, float]) -> None:
         self._terms = {term: int(weight * _WORTH) for term, weight in terms.items()}
-        self._spaced = [b" %b " % term for term in self._terms]
-        # What counts of the raw words met so far in any window.
-        self._known: dict[bytes, Set[bytes]] = {}
-        self._found_in: dict[bytes, dict[int, set[bytes]]] = {}
+        self._lines = TermLines(self._terms)
+        # The terms in the lines of windows seen before.
+        self._held: dict[bytes, Held] = {}
 
     @property
     def term_count(self) -> int:
@@ -41,13 +40,17 @@ class Snippets:
         most weight of terms not shown yet, then their neighbours; the last may be cut to fit.
         """
         lines = window.split(b"\n")
-        found = self._found(window)
+        found = self._held.get(window)
+        if found is None:
+            (found,) = self._lines.of([window])
         chosen: dict[int, str] = {}
         left = MAX_SNIPPET_CHARS
         for at in self._by_worth(lines, found):
             room = left - len(f"{first + at}: ") - 1
             if room < _MIN_LINE_CHARS and chosen:
                 break
+            if chosen and _is_longer(lines[at], room):
+                continue
             text = self._cut(lines[at].decode("utf-8", "surrogatepass").strip(), found.get(at))
             if len(text) > room and chosen:
                 continue
@@ -55,61 +58,20 @@ class Snippets:
             left -= len(chosen[at]) + 1
         return "\n".join(chosen[at] for at in sorted(chosen))
 
-    def nearness(self, window: bytes) -> float:
-        """Return the greatest share of the terms, by weight, that one line holds: 0 to 1."""
-        worth = self._terms.__getitem__
-        most = max((sum(map(worth, terms)) for terms in self._found(window).values()), default=0)
-        return most / (sum(self._terms.values()) or 1)
+    def nearness(self, windows: Sequence[bytes]) -> list[float]:
+        """Return, for each window, the most that one line holds of the terms, by weight: 0 to 1."""
+        new = [window for window in windows if window not in self._held]
+        self._held.update(zip(new, self._lines.of(new), strict=True))
+        total = sum(self._terms.values()) or 1
+        held = (self._held[window].values() for window in windows)
+        return [max(map(self._worth, lines), default=0) / total for lines in held]
 
-    def _found(self, window: bytes) -> dict[int, set[bytes]]:
-        """Return the query's terms in each line that has any."""
-        found = self._found_in.get(window)
-        if found is not None:
-            return found
-        found = self._found_in[window] = {}
-        data = b" %b " % separated(window)
-        known = self._known
-        for at, end in self._likely(data):
-            word = data[at:end]
-            counted = known.get(word)
-            if counted is None:
-                counted = known[word] = self._terms.keys() & word_terms(word)
-            if counted:
-                # The window begins one byte later than `data`.
-                line = window.count(b"\n", 0, at - 1)
-                if line in found:
-                    found[line] |= counted
-                else:
-                    found[line] = set(counted)
-        return found
+    def _worth(self, terms: Iterable[bytes]) -> int:
+        return sum(map(self._terms.__getitem__, terms))
 
-    def _likely(self, data: bytes) -> list[tuple[int, int]]:
-        """Return where words lie, between spaces, among them all that have terms of the query."""
-        if not data.isascii() or (b"_" in data and self._any_joined(data)):
-            return [match.span() for match in _WORD.finditer(data)]
-        folded = data.lower()
-        spans = []
-        for term in self._terms:
-            at = folded.find(term)
-            while at >= 0:
-                end = data.find(b" ", at)
-                spans.append((data.rfind(b" ", 0, at) + 1, end))
-                at = folded.find(term, end)
-        return spans
-
-    def _any_joined(self, data: bytes) -> bool:
-        """Whether a term is a word but for its underscores, so that it cannot be looked for."""
-        folded = data.lower()
-        joined = folded.replace(b"_", b"")
-        return any(
-            spaced in joined and joined.count(spaced) > folded.count(spaced)
-            for spaced in self._spaced
-        )
-
-    def _by_worth(self, lines: Sequence[bytes], found: Mapping[int, set[bytes]]) -> Iterator[int]:
+    def _by_worth(self, lines: Sequence[bytes], found: Held) -> Iterator[int]:
         """Yield the lines worth showing: best first, then what stands next to the best."""
-        worth = self._terms.__getitem__
-        worths = {at: sum(map(worth, found[at])) for at in sorted(found)}
+        worths = {at: self._worth(found[at]) for at in sorted(found)}
         shown: set[bytes] = set()
         anchor: int | None = None
         while worths:
@@ -118,7 +80,7 @@ class Snippets:
             anchor = best if anchor is None else anchor
             yield best
             for term in found[best] - shown:
-                lost = worth(term) * _LOST // _OF
+                lost = self._terms[term] * _LOST // _OF
                 for at in worths:
                     if term in found[at]:
                         worths[at] -= lost
@@ -126,7 +88,7 @@ class Snippets:
         beside = [at for at, line in enumerate(lines) if at not in found and line.strip()]
         yield from sorted(beside, key=lambda at: abs(at - (anchor or 0)))
 
-    def _cut(self, text: str, found: set[bytes] | None) -> str:
+    def _cut(self, text: str, found: Set[bytes] | None) -> str:
         """Cut a long line around the weightiest of its terms."""
         if len(text) <= _LINE_CHARS:
             return text
@@ -142,3 +104,8 @@ class Snippets:
         if end >= len(text):
             return head + text[len(text) - _LINE_CHARS + len(head) :]
         return head + text[start : end - 1] + "…"
+
+
+def _is_longer(line: bytes, room: int) -> bool:
+    """Whether a line is told to be too long, however it is cut, before it is decoded."""
+    return line.isascii() and min(len(line.strip(_BLANK)), _LINE_CHARS) > room

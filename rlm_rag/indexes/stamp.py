@@ -16,6 +16,7 @@ _ANALYSIS = (
     "languages",
     "line_texts",
     "postings",
+    "runs",
     "terms",
     "vocabulary",
     "windows",

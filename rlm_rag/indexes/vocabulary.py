@@ -11,6 +11,7 @@ from operator import contains
 import numpy as np
 from numpy.typing import NDArray
 
+from rlm_rag.indexes.runs import run_starts
 from rlm_rag.indexes.tables import table_parts
 from rlm_rag.indexes.terms import word_terms
 
@@ -94,10 +95,3 @@ def _ranked(numbers: dict[bytes, int], keys: Iterable[bytes]) -> tuple[list[byte
         len(ordered), dtype=np.uint32
     )
     return ordered, ranks
-
-
-def run_starts(values: NDArray[np.unsignedinteger]) -> NDArray[np.intp]:
-    """Return where each run of equal values begins."""
-    if not len(values):
-        return np.zeros(0, np.intp)
-    return np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
