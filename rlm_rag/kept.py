@@ -86,13 +86,22 @@ def prepare(folder: Path, origin: str) -> None:
     Raises:
         OSError: it cannot be made or written.
     """
-    for made in (folder.parent.parent, folder.parent, folder):
-        made.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder.parent.parent, folder.parent, folder)
     about = folder / _ABOUT
     if not about.exists():
         write(about, lambda file: file.write(json.dumps({"origin": origin}).encode("ascii")))
     for path in folder.glob(f"*{_PARTIAL}"):
         remove_abandoned(path)
+
+
+def make_private(*folders: Path) -> None:
+    """Make folders, outermost first, for this user alone.
+
+    Raises:
+        OSError: one cannot be made.
+    """
+    for folder in folders:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def write(path: Path, fill: Callable[[BinaryIO], object]) -> None:

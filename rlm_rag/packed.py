@@ -170,6 +170,12 @@ class PackedCorpus:
         digest: bytes = self._row(number)[6]
         return digest
 
+    def tables_sum(self) -> int:
+        """Return a checksum of all that is not content."""
+        from zlib import crc32
+
+        return crc32(self._view[self._content_end :])
+
     def is_whole(self, number: int) -> bool:
         """Tell whether a document's path and content are what its digest stands for."""
         path, content = self._path_bytes(number), self.content_bytes(number)
@@ -279,5 +285,6 @@ def _decode(data: memoryview) -> str:
 
 def _damaged(reason: str) -> PackedCorpusError:
     return PackedCorpusError(
-        f"Not a packed corpus that can be read: {reason}.", hint="Load the source again."
+        f"Not a packed corpus that can be read: {reason}.",
+        hint="Load the source again, with verify=True (rlm-rag index SOURCE --verify) if kept.",
     )

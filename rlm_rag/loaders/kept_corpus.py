@@ -63,6 +63,8 @@ class KeptCorpus:
 
     def __init__(self, path: Path, numbers: array[int], told: dict[str, Any]) -> None:
         self.packed = PackedCorpus.open(path)
+        if self.packed.tables_sum() != told["tables_sum"]:
+            raise PackedCorpusError("The kept corpus is damaged.")
         self.path = path
         self.name = str(told["packed"])
         self._numbers = numbers
@@ -175,6 +177,8 @@ def stamp() -> bytes:
 def _written_table(version: CorpusVersion, name: str, stamp: bytes) -> bytes:
     status = version.packed_path.stat()
     told: dict[str, Any] = {"packed": name, "status": [status.st_size, status.st_mtime_ns]}
+    with PackedCorpus.open(version.packed_path) as packed:
+        told["tables_sum"] = packed.tables_sum()
     locations: list[str] = []
     paths: list[str] = []
     numbers: array[int] = array("q")

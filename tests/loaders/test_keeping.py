@@ -1,0 +1,303 @@
+"""The kept corpus: whatever was kept, and whatever became of it, a load is as if nothing was."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rlm_rag
+from rlm_rag import kept
+from rlm_rag.corpus import Corpus
+from rlm_rag.errors import SourceError
+from rlm_rag.loaders import intake, memory
+from rlm_rag.loaders.keeping import Keeping
+from rlm_rag.loaders.source import load_corpus, load_sources
+
+ROOT = Path(__file__).parents[2]
+KEY = b"-----BEGIN PRIVATE KEY-----\nx\n"
+NAMES = ("a.py", "b.md", "src/c.py", "key.pem", "src/d e.txt")
+CONTENTS = (b"x = 1\n", b"x = 2\n", b"", b"a\r\nb\r\n", b"\0\1\2", b"caf\xe9 au lait\n", KEY)
+states = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(CONTENTS), max_size=5)
+ticks = itertools.count(1)
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files count as settled at once; whoever changes one gives it another time."""
+    monkeypatch.setattr(memory, "_SETTLED_NS", 0)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    put(folder, {"a.py": b"x = 1\n", "b.md": b"# t\r\n", "c.bin": b"\0", "key.pem": KEY})
+    return folder
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of the files that are read, as they are."""
+    paths: list[str] = []
+    real = intake.read_file
+
+    def noted(path: str, *others: object, **options: object) -> object:
+        paths.append(path)
+        return real(path, *others, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(intake, "read_file", noted)
+    return paths
+
+
+def put(folder: Path, files: dict[str, bytes]) -> None:
+    """Make the files beneath a folder these."""
+    folder.mkdir(exist_ok=True)
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        if path.relative_to(folder).as_posix() not in files:
+            path.unlink()
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists() or path.read_bytes() != content:
+            path.write_bytes(content)
+            os.utime(path, ns=(0, next(ticks)))
+
+
+def seen(corpus: Corpus) -> tuple[object, ...]:
+    with corpus:
+        documents = [(one.path, one.content, one.encoding, one.line_count) for one in corpus]
+        return documents, corpus.skipped, corpus.warnings, corpus.fingerprint, corpus.shape
+
+
+def loaded(source: Path, root: Path | None, *, verify: bool = False) -> tuple[object, ...]:
+    keeping = Keeping(root, verify=verify) if root is not None else None
+    # Without ignore rules, which are read the same either way, and slowly.
+    return seen(load_corpus(source, keeping=keeping, ignore=False))
+
+
+def files_in(root: Path) -> list[Path]:
+    return sorted(path for path in root.rglob("*") if path.is_file())
+
+
+def packed_file(root: Path) -> Path:
+    (path,) = root.glob("*/*.packed")
+    return path
+
+
+@pytest.mark.usefixtures("no_waiting")
+@settings(max_examples=12)
+@given(st.lists(states, min_size=2, max_size=5))
+def test_any_sequence_of_changes_loads_as_if_nothing_had_been_kept(
+    tmp_path_factory: pytest.TempPathFactory, versions: list[dict[str, bytes]]
+) -> None:
+    folder = tmp_path_factory.mktemp("source")
+    root = folder.with_name(f"{folder.name}-kept") / "indexes"
+    for files in versions:
+        put(folder, {**files, "always.txt": b"here\n"})
+        assert loaded(folder, root) == loaded(folder, None)
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_only_files_that_changed_are_opened(
+    source: Path, tmp_path: Path, opened: list[str]
+) -> None:
+    root = tmp_path / "kept" / "indexes"
+    first = loaded(source, root)
+    assert sorted(opened) == ["a.py", "b.md", "c.bin", "key.pem"]
+    opened.clear()
+    before = files_in(root)
+    assert loaded(source, root) == first
+    assert (opened, files_in(root)) == ([], before)
+    (source / "a.py").write_bytes(b"x = 2\n")
+    (source / "new.py").write_bytes(b"")
+    (source / "b.md").rename(source / "moved.md")
+    loaded(source, root)
+    assert sorted(opened) == ["a.py", "moved.md", "new.py"]
+    packed_file(root)
+
+
+def test_a_file_that_changed_a_moment_ago_is_read_again(source: Path, tmp_path: Path) -> None:
+    root = tmp_path / "kept" / "indexes"
+    loaded(source, root)
+    times = (source / "a.py").stat()
+    (source / "a.py").write_bytes(b"x = 3\n")
+    os.utime(source / "a.py", ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert loaded(source, root)[0][0][1] == "x = 3\n"  # type: ignore[index]
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_content_put_back_with_its_old_times_is_noticed(source: Path, tmp_path: Path) -> None:
+    root = tmp_path / "kept" / "indexes"
+    loaded(source, root)
+    times = (source / "a.py").stat()
+    # A tick of the file system's clock, so that the change has another time.
+    time.sleep(0.02)
+    (source / "a.py").write_bytes(b"x = 3\n")
+    os.utime(source / "a.py", ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert loaded(source, root)[0][0][1] == "x = 3\n"  # type: ignore[index]
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_file_known_by_another_name_is_judged_by_this_one(tmp_path: Path) -> None:
+    root = tmp_path / "kept" / "indexes"
+    (tmp_path / "plain.txt").write_bytes(KEY)
+    (tmp_path / "id.pem").symlink_to("plain.txt")
+    loaded(tmp_path / "plain.txt", root)
+    with pytest.raises(SourceError, match="secrets"):
+        loaded(tmp_path / "id.pem", root)
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_sources_under_prefixes_are_kept_together(
+    source: Path, tmp_path: Path, opened: list[str]
+) -> None:
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    sources = [str(source), str(source / "a.py"), f"again={source}"]
+    first = seen(load_sources(sources, keeping=keeping))
+    assert first == seen(load_sources(sources))
+    opened.clear()
+    assert seen(load_sources(sources, keeping=keeping)) == first
+    assert opened == []
+
+
+@pytest.mark.usefixtures("no_waiting")
+@settings(max_examples=20)
+@given(st.data())
+def test_any_damage_to_what_is_kept_is_noticed(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("source")
+    root = folder.with_name(f"{folder.name}-kept") / "indexes"
+    put(folder, {"a.py": b"x = 1\n" * 9, "b.md": b"caf\xe9\n"})
+    expected = loaded(folder, root)
+    path = data.draw(st.sampled_from([path for path in files_in(root) if path.suffix != ".json"]))
+    whole = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(whole) - 1))
+    if data.draw(st.booleans()):
+        del whole[at:]
+    else:
+        whole[at] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(whole)
+    os.utime(path, ns=(0, next(ticks)))
+    assert loaded(folder, root) == expected
+    assert loaded(folder, root) == expected
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_damage_that_left_no_trace_is_found_when_it_is_looked_for(
+    source: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "kept" / "indexes"
+    expected = loaded(source, root)
+    path = packed_file(root)
+    times = path.stat()
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(b"x = 1")] = ord("y")
+    path.write_bytes(whole)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    found = loaded(source, root, verify=True)
+    assert found[0] == expected[0]
+    assert found[2] == ("a.py: what was kept of it was wrong; it was read again",)
+    assert loaded(source, root, verify=True) == loaded(source, root) == expected
+
+
+def test_what_is_kept_is_the_users_alone(source: Path, tmp_path: Path) -> None:
+    root = tmp_path / "kept" / "indexes"
+    loaded(source, root)
+    paths = [root.parent, *root.parent.rglob("*")]
+    modes = {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in paths}
+    assert modes == {(True, 0o700), (False, 0o600)}
+    assert b"BEGIN PRIVATE" not in b"".join(path.read_bytes() for path in files_in(root))
+
+
+def test_nothing_else_is_left_behind(source: Path, tmp_path: Path) -> None:
+    root = tmp_path / "kept" / "indexes"
+    for _ in range(3):
+        loaded(source, root)
+        (source / "a.py").write_bytes(os.urandom(8).hex().encode())
+    assert [path.suffix for path in files_in(root.parent)] == [".packed", ".json", ".table"]
+    assert list((root.parent / "open").iterdir()) == []
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    root = kept.default_kept_folder()
+    assert root is not None
+    yield root
+
+
+def test_nothing_is_kept_where_that_is_asked_for(source: Path, cache: Path) -> None:
+    with rlm_rag.load(source, keep=False) as corpus:
+        assert corpus.search("x")
+    assert files_in(cache) == []
+
+
+def test_a_corpus_outlives_what_is_kept_of_it(source: Path, cache: Path) -> None:
+    with rlm_rag.load(source) as corpus:
+        kept.clear(kept.list_kept(cache))
+        assert corpus.grep("x = 1").total == 1
+        assert corpus["a.py"].content == "x = 1\n"
+
+
+def test_a_cache_folder_that_cannot_be_made_is_told(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with rlm_rag.load(source) as corpus:
+        assert corpus.paths() and "not kept" in corpus.warnings[-1]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("full", ["corpus.packed", "corpus.table"])
+def test_a_full_disk_is_told_and_the_text_loaded(
+    source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    real: Callable[..., int] = os.open
+
+    def open_full(path: str, flags: int, mode: int = 0o777) -> int:
+        if str(path).startswith(str(cache.parent)) and full in str(path) and flags & os.O_EXCL:
+            os.close(real(path, flags, mode))
+            return real("/dev/full", os.O_WRONLY)
+        return real(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", open_full)
+    with rlm_rag.load(source) as corpus:
+        assert corpus["a.py"].content == "x = 1\n"
+        assert "No space left" in corpus.warnings[-1]
+
+
+def test_loads_at_once_and_one_that_was_killed_leave_what_can_be_used(
+    source: Path, tmp_path: Path
+) -> None:
+    put(source, {f"d{number}.py": b"line\n" * 500 for number in range(300)})
+    root = tmp_path / "kept" / "indexes"
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from rlm_rag.loaders import memory; memory._SETTLED_NS = 0\n"
+        "from rlm_rag.loaders.keeping import Keeping\n"
+        "from rlm_rag.loaders.source import load_corpus\n"
+        "print(load_corpus(sys.argv[1], keeping=Keeping(Path(sys.argv[2]))).fingerprint)\n"
+    )
+    command = [sys.executable, "-c", code, str(source), str(root)]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(3)
+    ]
+    time.sleep(0.25)
+    running[0].send_signal(signal.SIGKILL)
+    said = [process.communicate(timeout=60)[0].strip() for process in running]
+    expected = loaded(source, None)
+    assert said[1:] == [expected[3]] * 2
+    assert loaded(source, root) == expected
+    assert list((root.parent / "open").iterdir()) == []
