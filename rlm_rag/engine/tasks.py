@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from rlm_rag.engine import meter
-from rlm_rag.engine.arguments import bind
+from rlm_rag.engine.arguments import bind, chars_in
 from rlm_rag.engine.caller import Caller, Told
 from rlm_rag.engine.meter import Meter, metered
 from rlm_rag.engine.past import Past
@@ -20,6 +20,8 @@ from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 
 MAX_TASKS = 1_000
+# Of the arguments of all that run or wait: what hostile code can have its host hold.
+MAX_ARGUMENT_CHARS = 64 << 20
 MAX_NAME_CHARS = 80
 MAX_TOLD_CHARS = 20_000
 SHOWN_RESULT_CHARS = 2_000
@@ -34,6 +36,7 @@ class _Task:
     name: str
     function: str
     started: float
+    argument_chars: int
     future: asyncio.Future[Any] | None = None
     meter: Meter = field(default_factory=Meter)
     children: list[Told] = field(default_factory=list)
@@ -127,7 +130,7 @@ class Tasks:
         if self._closed or len(self._tasks) >= MAX_TASKS:
             raise ServiceError("limit", f"no more tasks: the run ends, or has {MAX_TASKS:,}")
         number = len(self._tasks) + 1
-        task = _Task(number, "", function, time.monotonic())
+        task = _Task(number, "", function, time.monotonic(), self._room_for(args, kwargs))
         task.name = _checked_name(name) if name is not None else f"{function}-{number}"
         own = Caller(caller.block, caller.seq, on_child=task.on_child)
         bound = bind(function, args, kwargs, handler, caller=own)
@@ -152,6 +155,15 @@ class Tasks:
                 meter.count(usage, model)
         task.future.add_done_callback(lambda _: self._record_end(task))
         return _state(task)
+
+    def _room_for(self, args: list[Any], kwargs: Mapping[str, Any]) -> int:
+        """Return how many characters a task's arguments have."""
+        chars = chars_in(args) + chars_in(kwargs)
+        held = sum(t.argument_chars for t in self._tasks.values() if t.status == "running")
+        if held + chars > MAX_ARGUMENT_CHARS:
+            wrong = f"tasks hold {held:,} characters of arguments; await some before others"
+            raise ServiceError("limit", wrong)
+        return chars
 
     def _record_end(self, task: _Task) -> None:
         done = task.status == "done"

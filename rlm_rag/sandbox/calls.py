@@ -15,6 +15,8 @@ from rlm_rag.sandbox.blocks import Serve, ServiceCall, ServiceError, ServiceRepl
 from rlm_rag.sandbox.transport import Transport
 
 MAX_OUTSTANDING_CALLS = 256
+# Four of the largest messages: what hostile code can have its host hold.
+MAX_OUTSTANDING_BYTES = 4 * frames.MAX_MESSAGE_BYTES
 
 
 class Clock:
@@ -118,9 +120,10 @@ class Calls:
         self._waiting = waiting
         self._fail = fail
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._held_bytes = 0
 
-    async def take(self, message: Mapping[str, Any], clock: Clock | None) -> None:
-        """Serve a call in a task of its own, or refuse it where too many are outstanding."""
+    async def take(self, message: Mapping[str, Any], size_bytes: int, clock: Clock | None) -> None:
+        """Serve a call in a task of its own, or refuse it where too much is outstanding."""
         number = message["call"]
         if number in self._tasks:
             raise ProtocolError("a call came twice")
@@ -132,6 +135,10 @@ class Calls:
             text = f"more than {MAX_OUTSTANDING_CALLS} calls at once; use the batched functions"
             await self._transport.send(_error_frame(number, "too_many_calls", text))
             return
+        if self._held_bytes + size_bytes > MAX_OUTSTANDING_BYTES:
+            text = f"the arguments of calls at once are more than {MAX_OUTSTANDING_BYTES:,} bytes"
+            await self._transport.send(_error_frame(number, "too_many_calls", text))
+            return
         call = ServiceCall(
             number, message["block"], message["name"], tuple(message["args"]), message["kwargs"]
         )
@@ -139,7 +146,12 @@ class Calls:
         context.run(_clock.set, clock if call.name in self._waiting else None)
         task = asyncio.get_running_loop().create_task(self._answer(call), context=context)
         self._tasks[number] = task
-        task.add_done_callback(lambda _: self._tasks.pop(number))
+        self._held_bytes += size_bytes
+        task.add_done_callback(lambda _: self._forget(number, size_bytes))
+
+    def _forget(self, number: int, size_bytes: int) -> None:
+        del self._tasks[number]
+        self._held_bytes -= size_bytes
 
     async def _answer(self, call: ServiceCall) -> None:
         frame = await self._reply(call)

@@ -84,21 +84,24 @@ class Peer:
 
     async def _read_to_end(self) -> str:
         assembler = frames.Assembler()
+        size_bytes = 0
         try:
             while frame := await self.transport.receive():
+                size_bytes += len(frame)
                 message = assembler.feed(frame)
                 if message is not None:
-                    await self._take(message)
+                    await self._take(message, size_bytes)
+                    size_bytes = 0
         except (ProtocolError, WorkerLostError) as error:
             self.broke_protocol = isinstance(error, ProtocolError)
             return error.message
         return "the worker process ended"
 
-    async def _take(self, message: Mapping[str, Any]) -> None:
+    async def _take(self, message: Mapping[str, Any], size_bytes: int) -> None:
         frames.check_worker_message(message)
         if message["t"] == "call":
             running = self._block is not None and message["block"] == self._block
-            await self.calls.take(message, self._clock if running else None)
+            await self.calls.take(message, size_bytes, self._clock if running else None)
         elif message["t"] == "done" and message["block"] == self._block:
             self._block = None
             self._settle(dict(message))

@@ -23,6 +23,8 @@ try:
 except ImportError:  # Windows has no such locks.
     fcntl = None  # type: ignore[assignment]
 
+# More than any run that means well; a block that calls without end shall not fill the disk.
+MAX_BYTES = 1 << 30
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 _WRITING = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -34,10 +36,11 @@ class Recorder:
     An event is in the file when `record` returns, so that it outlives a killed process; each
     reply is on the disk soon after, the answer and all before it when `close` returns. A disk
     that is full, or fails, ends the recording and not the run: `failure` then says why, and
-    the file holds whole lines. A file that got no event is removed at `close`. With `path`
-    None nothing is written; with `failure` neither, for a reason found earlier. `listener` is
-    called with each event after it was written, also where recording has failed. An event of
-    which `known` says that it was recorded before is not recorded again.
+    the file holds whole lines; so does one that would grow past `MAX_BYTES`. A file that got no
+    event is removed at `close`. With `path` None nothing is written; with `failure` neither, for
+    a reason found earlier. `listener` is called with each event after it was written, also where
+    recording has failed. An event of which `known` says that it was recorded before is not
+    recorded again.
 
     With `after` it goes on with a file that has so many whole lines; a torn last one is cut off
     before the first event is written. No other recorder can write to a file that is open here.
@@ -151,6 +154,10 @@ class Recorder:
 
     def _write(self, fd: int, event: Event) -> None:
         line = _line(event, self._lines + 1)
+        if self._size + len(line) > MAX_BYTES:
+            self._failure = f"the trace {self._path} ends early: it may have {MAX_BYTES:,} bytes"
+            self._release()
+            return
         written = 0
         try:
             if self._torn:

@@ -337,6 +337,23 @@ def test_a_running_child_is_told_cancelled_and_asked(
     assert found.text == "done"
 
 
+def test_tasks_hold_no_more_than_a_bounded_amount_of_arguments(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlm_rag.engine.tasks.MAX_ARGUMENT_CHARS", 1000)
+    found = play(
+        openai_server,
+        corpus,
+        root=[
+            block("t = spawn(llm_query, 'a' * 600)\nprint(spawn(llm_query, ['b' * 600]).status)"),
+            block("rlm_await(t)\nFINAL(str(spawn(llm_query, 'c' * 600).status != 'failed'))"),
+        ],
+        child=lambda first, turn: reply("so", delay_seconds=0.3),
+    )
+    assert "tasks hold 600 characters of arguments" in told_root(openai_server)[-1]
+    assert found.text == "True"
+
+
 def test_a_child_that_nobody_awaited_is_ended_and_recorded_when_the_root_ends(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:

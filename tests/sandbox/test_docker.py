@@ -20,8 +20,8 @@ from rlm_rag.sandbox.boot import boot_command
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.docker import Docker
 from rlm_rag.sandbox.session import Session, WorkerSetup
+from tests.sandbox.sessions import echo, run
 from tests.sandbox.support import processes_with
-from tests.sandbox.test_session import echo, run
 
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bwrap is not installed")
 

@@ -13,8 +13,8 @@ from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.confine.unconfined import Unconfined
 from rlm_rag.sandbox.confine.view import Layer, WorkerLimits
 from rlm_rag.sandbox.session import ServiceCall, ServiceReply, Session, WorkerSetup
+from tests.sandbox.sessions import echo, make, run
 from tests.sandbox.support import ALL_LAYERS, CONFINING, program
-from tests.sandbox.test_session import echo, make, run
 
 SMALL = WorkerLimits(memory_bytes=300 << 20)
 BACKTRACKING = "import re\nx = 2\nre.match(r'(a+)+$', 'a' * 60 + 'b')"

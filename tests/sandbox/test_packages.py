@@ -12,8 +12,8 @@ from rlm_rag.errors import MissingExtraError, UsageError
 from rlm_rag.sandbox.confine.libraries import library_files
 from rlm_rag.sandbox.confine.view import Layer, WorkerLimits
 from rlm_rag.sandbox.session import BlockResult, Session, WorkerSetup
+from tests.sandbox.sessions import echo, run
 from tests.sandbox.support import ALL_LAYERS, CONFINING
-from tests.sandbox.test_session import echo, run
 
 
 def results(layer: Layer, packages: tuple[str, ...], *blocks: str) -> list[BlockResult]:

@@ -10,8 +10,8 @@ import pytest
 from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox.confine.view import Layer
 from rlm_rag.sandbox.session import BlockResult, Session
+from tests.sandbox.sessions import make, run
 from tests.sandbox.support import ALL_LAYERS
-from tests.sandbox.test_session import make, run
 
 CRASH = "import os\nos._exit(1)"
 

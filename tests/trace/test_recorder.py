@@ -181,6 +181,19 @@ def test_a_full_disk_ends_the_recording_with_whole_lines_and_not_the_run(tmp_pat
     assert path.read_bytes().endswith(b"\n")
 
 
+def test_a_trace_that_would_grow_without_end_ends_early_with_whole_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr("rlm_rag.trace.recorder.MAX_BYTES", 1000)
+    path = tmp_path / "run.jsonl"
+    heard = []
+    with Recorder(path, listener=heard.append) as recorder:
+        for _ in range(20):
+            recorder.record(LimitReached(run="r", name="timeout", detail="x" * 100))
+        assert "ends early: it may have 1,000 bytes" in recorder.failure
+    assert len(heard) == 20
+    assert 0 < len(read_trace(path).records) < 10
+    assert path.stat().st_size <= 1000
+
+
 def test_what_was_recorded_outlives_a_killed_process(tmp_path):
     path = tmp_path / "run.jsonl"
     code = (

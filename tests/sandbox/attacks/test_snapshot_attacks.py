@@ -17,8 +17,8 @@ from rlm_rag.sandbox.layers import choose_layer
 from rlm_rag.sandbox.session import BlockResult, Session
 from tests.sandbox.attacks.arena import arena
 from tests.sandbox.attacks.snapshots import ATTACKS, BOMBS, PRELUDE, SnapshotAttack
+from tests.sandbox.sessions import make, run
 from tests.sandbox.support import CONFINING
-from tests.sandbox.test_session import make, run
 from tests.sandbox.test_snapshot import after_a_crash
 
 EACH = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.title)
