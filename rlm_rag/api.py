@@ -277,7 +277,7 @@ def _searchable(options: LoadOptions, loaded: Callable[..., Corpus]) -> Searchab
     try:
         return SearchableCorpus.adopt(loaded(keeping=Keeping(root, verify=verify), **options))
     except NotKept as error:
-        warning = f"{root}: the text is not kept there: {error}"
+        warning = f"{root}: the text is not kept: {error}"
     return SearchableCorpus.adopt(loaded(**options), warnings=(warning,))
 
 

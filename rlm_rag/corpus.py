@@ -118,13 +118,13 @@ class Corpus(Sequence[Document]):
     def adopt(cls, corpus: Corpus, *, warnings: Iterable[str] = (), lasting: bool = True) -> Self:
         """Return a corpus of this class over the same file, which it now owns.
 
-        `warnings` are added; without `lasting` its origin is forgotten.
+        `warnings` come before its own; without `lasting` its origin is forgotten.
         """
         adopted = cls(
             corpus._packed_path,
             scratch=corpus._scratch,
             skipped=corpus._skipped,
-            warnings=(*corpus._warnings, *warnings),
+            warnings=(*warnings, *corpus._warnings),
             origin=corpus._origin if lasting else None,
         )
         corpus._scratch = None

@@ -1,4 +1,4 @@
-"""`rlm-rag index`: the search indexes in the user's cache folder."""
+"""`rlm-rag index`: what is kept of sources in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE...]")
-@click.option("--verify", is_flag=True, help="Read all that is stored, and mend what is damaged.")
-@click.option("--clear", "clears", is_flag=True, help="Remove the indexes (of SOURCE).")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Read all that is kept, and all files again, and mend what is wrong.",
+)
+@click.option("--clear", "clears", is_flag=True, help="Remove what is kept (of SOURCE).")
 @source_options
 @json_option
 def index(
@@ -32,9 +36,10 @@ def index(
     as_json: bool,
     **loading: Unpack[Loading],
 ) -> int:
-    """Build the search index of SOURCE, or list those that are stored.
+    """Build the search index of SOURCE, or list the sources of which something is kept.
 
-    A search builds or updates the index of its source by itself: this does it beforehand.
+    A search builds or updates the index of its source by itself: this does it beforehand. The
+    text of a source is kept beside its index.
     """
     if clears:
         return _clear(sources, as_json=as_json)
@@ -42,7 +47,7 @@ def index(
         if verify:
             raise UsageError("--verify needs a SOURCE", hint="for example: rlm-rag index ./repo")
         return _list(as_json=as_json)
-    with opened(sources, **loading) as corpus:
+    with opened(sources, verify=verify, **loading) as corpus:
         built = corpus.retrieve(IndexRequest(verify=verify))
     assert isinstance(built, IndexResult)
     if as_json:

@@ -39,6 +39,7 @@ class Loading(TypedDict):
     columns: tuple[str, ...]
     path_column: str | None
     null_paths: bool
+    keep: bool
 
 
 _SOURCE_OPTIONS = (
@@ -60,6 +61,9 @@ _SOURCE_OPTIONS = (
         "--column", "columns", multiple=True, metavar="NAME", help="A column of records to take."
     ),
     click.option("--path-column", metavar="NAME", help="The column that names each record."),
+    click.option(
+        "--no-keep", "keep", flag_value=False, default=True, help="Keep nothing in the cache."
+    ),
     click.option("-0", "--null", "null_paths", is_flag=True, help="- lists files, NUL after each."),
 )
 
@@ -98,8 +102,12 @@ def split_last(arguments: Sequence[str], *, what: str, example: str) -> tuple[tu
 
 
 @contextmanager
-def opened(sources: Sequence[str], **loading: Unpack[Loading]) -> Iterator[SearchableCorpus]:
+def opened(
+    sources: Sequence[str], *, verify: bool = False, **loading: Unpack[Loading]
+) -> Iterator[SearchableCorpus]:
     """Load sources, say their warnings on standard error, and close the corpus at the end.
+
+    `verify` reads every file again and says which were kept wrong.
 
     Raises:
         SourceError: a source that cannot be loaded.
@@ -109,7 +117,7 @@ def opened(sources: Sequence[str], **loading: Unpack[Loading]) -> Iterator[Searc
     if loading["null_paths"] and STDIN not in sources:
         raise UsageError("--null goes with the source -", hint="git ls-files -z | rlm-rag ... -0 -")
     with load_progress() as progress:
-        corpus = load_sources(list(sources), on_progress=progress, **loading)
+        corpus = load_sources(list(sources), on_progress=progress, verify=verify, **loading)
     with corpus:
         for warning in corpus.warnings[:SHOWN_WARNINGS]:
             streams.note(streams.one_line(f"warning: {warning}"))

@@ -88,8 +88,11 @@ def _pack(
     if before is None:
         return version
     if verify:
-        for path in before.different(version):
-            reading.report.warn(path, "what was kept of it was wrong; it was read again")
+        # Before all others: what is shown may be the first of them alone.
+        reading.report.warnings[:0] = [
+            f"{path}: what was kept of it was wrong; it was read again"
+            for path in before.different(version)
+        ]
     before.packed.close()
     if not is_new:
         before.path.rename(packed_path)
@@ -114,4 +117,4 @@ def _keep(
     try:
         keep(folder, origin, version, stamp=stamp(), before=before)
     except OSError as error:
-        report.warn(str(folder), f"the corpus is not kept: {error.strerror or error}")
+        report.warnings.insert(0, f"{folder}: the text is not kept: {error.strerror or error}")

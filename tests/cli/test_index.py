@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
+
+import pytest
 
 from .conftest import Run
 
@@ -26,6 +30,28 @@ def test_an_index_is_built_listed_verified_and_cleared(rlm_rag: Run, repo: Path)
     assert "0 indexes removed" in rlm_rag("index", "--clear", str(repo / "src")).stdout
     assert "1 indexes removed" in rlm_rag("index", "--clear", str(repo)).stdout
     assert "no index is stored" in rlm_rag("index").stderr
+
+
+@pytest.mark.deep
+def test_text_that_was_kept_wrong_is_told_and_mended(rlm_rag: Run, repo: Path) -> None:
+    folder = Path(json.loads(rlm_rag("index", str(repo), "--json").stdout)["folder"])
+    # Read again what was written a moment before, and this time trust it.
+    time.sleep(2.1)
+    assert "rlm-rag" not in rlm_rag("index", str(repo), "--verify").stderr
+    (packed,) = folder.glob("*.packed")
+    times, data = packed.stat(), bytearray(packed.read_bytes())
+    data[data.index(b"def ")] = ord("D")
+    packed.write_bytes(data)
+    os.utime(packed, ns=(times.st_atime_ns, times.st_mtime_ns))
+    verified = rlm_rag("index", str(repo), "--verify")
+    assert verified.stderr.count("what was kept of it was wrong") == 1
+    assert rlm_rag("index", str(repo), "--verify").stderr == ""
+    assert "0 documents indexed now" in rlm_rag("index", str(repo)).stdout
+
+
+def test_nothing_is_kept_where_that_is_asked_for(rlm_rag: Run, repo: Path) -> None:
+    assert "backoff" in rlm_rag("search", "--no-keep", str(repo), "backoff").stdout
+    assert json.loads(rlm_rag("index", "--json").stdout)["indexes"] == []
 
 
 def test_a_search_uses_the_index_that_is_stored(rlm_rag: Run, repo: Path) -> None:

@@ -256,7 +256,7 @@ def test_a_cache_folder_that_cannot_be_made_is_told(
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with rlm_rag.load(source) as corpus:
-        assert corpus.paths() and "not kept" in corpus.warnings[-1]
+        assert corpus.paths() and "not kept" in corpus.warnings[0]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
@@ -275,7 +275,7 @@ def test_a_full_disk_is_told_and_the_text_loaded(
     monkeypatch.setattr(os, "open", open_full)
     with rlm_rag.load(source) as corpus:
         assert corpus["a.py"].content == "x = 1\n"
-        assert "No space left" in corpus.warnings[-1]
+        assert "No space left" in corpus.warnings[0]
 
 
 def test_loads_at_once_and_one_that_was_killed_leave_what_can_be_used(
