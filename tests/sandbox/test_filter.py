@@ -94,6 +94,7 @@ def test_arguments_decide_where_they_matter(machine: str) -> None:
         *[PRETEND] * 2,
     ]
     assert ask("flock", 0, 2) == PRETEND
+    assert [ask("sendto", 3, 0, 1, flags) for flags in (0, 0x4000, 1)] == [ALLOW, ALLOW, REFUSE]
     assert [ask("prctl", what) for what in (15, 1, 4, 22)] == [ALLOW, *[REFUSE] * 3]
     assert [ask("fchmodat", 0, 0, mode) for mode in (0o700, 0o4700, 0o2700)] == [
         ALLOW,

@@ -61,9 +61,13 @@ class _Pretence:
 
 _NO_SET_ID = _Check(1, (0,), mask=_SET_ID_BITS)
 _NO_SET_ID_AT = _Check(2, (0,), mask=_SET_ID_BITS)
+# Bytes out of band have let programs into the kernel (CVE-2025-38236), and serve nobody.
+_NOT_OUT_OF_BAND = _Check(3, (0,), mask=1)
 _CHECKS = {
     # A pair of datagram sockets could still send to the address of any other.
     "socketpair": (_Check(0, (_AF_UNIX,)), _Check(1, (_SOCK_STREAM,), mask=0xF)),
+    "sendto": (_NOT_OUT_OF_BAND,),
+    "recvfrom": (_NOT_OUT_OF_BAND,),
     "clone": (_Check(0, (_THREAD,), mask=_ANY_BIT & ~_THREAD_EXTRAS),),
     "mmap": (
         _Check(3, (_MAP_SHARED_ANONYMOUS,), mask=_MAP_SHARED_ANONYMOUS, unless=True),

@@ -16,9 +16,8 @@ _HARMLESS = """
     rt_sigprocmask:14:135 rt_sigreturn:15:139 pread64:17:67 pwrite64:18:68 readv:19:65
     writev:20:66 access:21:- pipe:22:- select:23:- sched_yield:24:124
     msync:26:227 mincore:27:232 madvise:28:233 dup:32:23 dup2:33:- pause:34:- nanosleep:35:101
-    getitimer:36:102 alarm:37:- setitimer:38:103 getpid:39:172 sendfile:40:71 sendto:44:206
-    recvfrom:45:207 shutdown:48:210 getsockname:51:204
-    getpeername:52:205 getsockopt:55:209 exit:60:93 wait4:61:260 uname:63:160
+    getitimer:36:102 alarm:37:- setitimer:38:103 getpid:39:172 sendfile:40:71 shutdown:48:210
+    getsockname:51:204 getpeername:52:205 getsockopt:55:209 exit:60:93 wait4:61:260 uname:63:160
     getdents:78:- getcwd:79:17 chdir:80:49 fchdir:81:50 readlink:89:- umask:95:166
     gettimeofday:96:169 getrlimit:97:163 getrusage:98:165 sysinfo:99:179 times:100:153
     getuid:102:174 getgid:104:176 geteuid:107:175 getegid:108:177 getppid:110:173 getpgrp:111:-
@@ -48,9 +47,9 @@ _WRITING = """
 
 # What is allowed for some arguments only, or answered without being done.
 _CHECKED = """
-    mmap:9:222 ioctl:16:29 socketpair:53:199 clone:56:220 kill:62:129 fcntl:72:25 flock:73:32
-    chmod:90:- fchmod:91:52 prctl:157:167 tgkill:234:131 fchmodat:268:53 prlimit64:302:261
-    clone3:435:435 fchmodat2:452:452
+    mmap:9:222 ioctl:16:29 sendto:44:206 recvfrom:45:207 socketpair:53:199 clone:56:220
+    kill:62:129 fcntl:72:25 flock:73:32 chmod:90:- fchmod:91:52 prctl:157:167 tgkill:234:131
+    fchmodat:268:53 prlimit64:302:261 clone3:435:435 fchmodat2:452:452
 """
 
 

@@ -151,4 +151,12 @@ won = call('perf_event_open', (ctypes.c_uint32 * 32)(1, 128), 0, -1, -1, 0)
     _attack("to leave a key behind", "won = call('add_key', b'user', b'rlm-rag', b'x', 1, -1)"),
     _attack("a file system without mounting", "won = call('fsopen', b'tmpfs', 0)", root=True),
     _attack("a copy of a mount", "won = call('open_tree', -100, b'/', 1)", root=True),
+    _attack(
+        "bytes out of band",
+        """
+a, b = socket.socketpair()
+a.send(b'x', socket.MSG_OOB)
+won = b.recv(1, socket.MSG_OOB) == b'x'
+""",
+    ),
 )

@@ -33,6 +33,7 @@ OPTIONAL = {
     "network: connect by TCP over IPv6",
     "secrets: the keys of the session",
     "escapes: to leave a key behind",
+    "escapes: bytes out of band",
     "denial: memory that nobody can read",
 }
 
