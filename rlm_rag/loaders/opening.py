@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from rlm_rag.errors import SourceError
+from rlm_rag.globs import compile_glob
+from rlm_rag.loaders.addresses import without_credentials
 from rlm_rag.loaders.archives import is_archive, read_archive
 from rlm_rag.loaders.documents import require_parser
 from rlm_rag.loaders.files import failure_reason
@@ -20,6 +23,8 @@ from rlm_rag.loaders.opened import OpenedSource
 from rlm_rag.loaders.options import NOT_SELECTED, Entry
 from rlm_rag.loaders.reading import BINARY_REASON
 from rlm_rag.loaders.records import holds_documents, read_documents
+from rlm_rag.loaders.remote import open_elsewhere, open_revision
+from rlm_rag.loaders.revisions import find_revision
 from rlm_rag.loaders.secrets import SECRET_REASON
 from rlm_rag.loaders.stdin import STDIN, read_named_files, read_stdin
 from rlm_rag.loaders.tree import read_tree
@@ -27,6 +32,7 @@ from rlm_rag.loaders.values import read_text, read_values
 
 _LONGEST_PATH_CHARS = 4096
 _TEXT_HINT = f"A text itself: pipe it in and give {STDIN} as the source, or in Python use text=."
+_MAGIC = re.compile(r"[*?\[]")
 _SPECIAL_FILES = (stat.S_ISFIFO, stat.S_ISSOCK, stat.S_ISCHR, stat.S_ISBLK)
 
 
@@ -74,9 +80,10 @@ def _open_named(source: str | os.PathLike[str], intake: Intake) -> OpenedSource:
     try:
         mode = location.stat().st_mode
     except (OSError, ValueError) as error:
-        if isinstance(source, str) and ("\n" in source or len(source) > _LONGEST_PATH_CHARS):
-            return open_text(source)
-        raise _missing(named, location, error) from error
+        found = _open_otherwise(source, intake) if isinstance(source, str) else None
+        if found is None:
+            raise _missing(named, location, error) from error
+        return found
     if stat.S_ISDIR(mode):
         return _open_folder(location, intake)
     if any(is_kind(mode) for is_kind in _SPECIAL_FILES):
@@ -84,6 +91,52 @@ def _open_named(source: str | os.PathLike[str], intake: Intake) -> OpenedSource:
             f"Not a regular file: {location}.", hint=f"Pipe it in and give {STDIN} as the source."
         )
     return _open_file(location, intake)
+
+
+def _open_otherwise(source: str, intake: Intake) -> OpenedSource | None:
+    """Open a text that is no path: as an address, a revision, a glob, or as itself."""
+    if "\n" in source or len(source) > _LONGEST_PATH_CHARS:
+        return open_text(source)
+    if "\0" in source:
+        return None
+    found = open_elsewhere(source, intake)
+    if isinstance(found, str):
+        return _open_named(found, intake)
+    return found or _open_at_revision(source, intake) or _open_glob(source, intake)
+
+
+def _open_at_revision(source: str, intake: Intake) -> OpenedSource | None:
+    """Open `FOLDER@REVISION` or `FOLDER@FROM..TO`; the folder is this one where there is none."""
+    places = [place for place, character in enumerate(source) if character == "@"]
+    for place in reversed(places):
+        folder = _expand(source[:place] or ".")
+        if not folder.is_dir():
+            continue
+        revision = find_revision(str(folder), source[place + 1 :])
+        if revision is None:
+            raise SourceError(
+                f"The repository {folder} has no revision {source[place + 1 :]!r}.",
+                hint="Give a tag, a branch, a commit, or a range such as v1.0..v1.1.",
+            )
+        place_name = os.path.realpath(folder)
+        return open_revision(revision, intake, name=_name_of(folder), place=place_name)
+    if ".." in source and (revision := find_revision(".", source)) is not None:
+        here = Path(os.path.realpath("."))
+        return open_revision(revision, intake, name=here.name, place=str(here))
+    return None
+
+
+def _open_glob(source: str, intake: Intake) -> OpenedSource | None:
+    """Open the files that a glob names: those of the folder before its first star or bracket."""
+    parts = source.split("/")
+    plain = next((place for place, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
+    folder = _expand("/".join(parts[:plain]) or ("/" if source.startswith("/") else "."))
+    if plain == len(parts) or not folder.is_dir():
+        return None
+    pattern = "/".join(parts[plain:])
+    entries = read_tree(str(folder), intake, only=compile_glob(f"/{pattern}"))
+    origin = f"{os.path.realpath(folder)}/{pattern}"
+    return OpenedSource("documents", entries, _name_of(folder), f"{source}", origin=origin)
 
 
 def _open_folder(location: Path, intake: Intake) -> OpenedSource:
@@ -149,8 +202,8 @@ def _missing(named: str, location: Path, error: OSError | ValueError) -> SourceE
     shown = repr(named if len(named) <= 200 else named[:200] + "...")
     if "://" in named:
         return SourceError(
-            f"Cannot load {shown}: addresses are not read yet.",
-            hint="Clone or download it, and give the folder or file.",
+            f"Cannot load {without_credentials(shown)}: no loader is known for its scheme.",
+            hint="http, https, ssh, git and file are; others by packages that bring a loader.",
         )
     absent = isinstance(error, (FileNotFoundError, NotADirectoryError, ValueError))
     if not absent and isinstance(error, OSError):

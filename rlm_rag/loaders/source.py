@@ -19,7 +19,7 @@ from rlm_rag.loaders.memory import FileMemory
 from rlm_rag.loaders.opened import OpenedSource
 from rlm_rag.loaders.opening import open_source, open_text
 from rlm_rag.loaders.options import Entry, LoadArguments, LoadOptions, LoadReport, Progress
-from rlm_rag.loaders.tree import numbered_path
+from rlm_rag.loaders.paths import numbered_path
 
 Source = str | os.PathLike[str] | Mapping[str, str] | Iterable[object]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import PurePosixPath
+from collections.abc import Callable, Iterator
 
 from rlm_rag.loaders.git import printable_path
 from rlm_rag.loaders.ignore import OWN_IGNORE_FILES, IgnoreFiles
@@ -12,17 +11,20 @@ from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.links import follow_links
 from rlm_rag.loaders.listing import OWN_REPOSITORY_REASON, list_by_git
 from rlm_rag.loaders.options import Entry, LoadOptions, LoadReport
+from rlm_rag.loaders.paths import unique_paths
 from rlm_rag.loaders.walk import walk
 
 _OWN_IGNORE_REASON = f"ignored by {' or '.join(OWN_IGNORE_FILES)}"
 
 
-def read_tree(root: str, intake: Intake) -> Iterator[Entry]:
+def read_tree(
+    root: str, intake: Intake, *, only: Callable[[str], bool] | None = None
+) -> Iterator[Entry]:
     """Yield the readable text files beneath the folder `root`, in the byte order of their paths.
 
     Git's rules say which files count, in a work tree and out of one, and then `.ignore` and
     `.rlmignore` files, which leave more out. Links are followed only where the options say so,
-    and never out of the folder.
+    and never out of the folder. `only` tells which paths are the source at all.
 
     Raises:
         SourceError: `root` cannot be listed.
@@ -33,9 +35,9 @@ def read_tree(root: str, intake: Intake) -> Iterator[Entry]:
     names = _list(root, options, report)
     leads = follow_links(root, names, report) if options.follow_symlinks else {}
     folders = {"": True}
-    for path, name in _unique_paths([*names, *leads]):
+    for path, name in unique_paths([*names, *leads]):
         relative = leads.get(name, name)
-        if not intake.wants(path):
+        if (only is not None and not only(path)) or not intake.wants(path):
             continue
         if relative.endswith("/"):
             report.skip(path, OWN_REPOSITORY_REASON)
@@ -43,12 +45,6 @@ def read_tree(root: str, intake: Intake) -> Iterator[Entry]:
             report.skip(path, "beneath a symbolic link")
         else:
             yield from intake.read(path, f"{root}/{relative}")
-
-
-def numbered_path(path: str, number: int) -> str:
-    """A file's path with `~number` before its suffix, which says of what type the file is."""
-    suffix = PurePosixPath(path).suffix
-    return f"{path.removesuffix(suffix)}~{number}{suffix}"
 
 
 def _list(root: str, options: LoadOptions, report: LoadReport) -> list[str]:
@@ -75,22 +71,6 @@ def _without_own_ignored(root: str, names: list[str], report: LoadReport) -> lis
     for found in sorted(left_out):
         report.skip(printable_path(found), _OWN_IGNORE_REASON)
     return kept
-
-
-def _unique_paths(relatives: list[str]) -> list[tuple[str, str]]:
-    """Pair each path with its printable form, all different, in the byte order of these."""
-    taken: set[str] = set()
-    pairs = []
-    # Names that need no change come first, so that no other takes theirs.
-    for relative in sorted(relatives, key=lambda name: (printable_path(name) != name, name)):
-        path = name = printable_path(relative).removesuffix("/")
-        number = 2
-        while path in taken:
-            path = numbered_path(name, number)
-            number += 1
-        taken.add(path)
-        pairs.append((path, relative))
-    return sorted(pairs, key=lambda pair: pair[0].encode("utf-8"))
 
 
 def _is_inside(root: str, folder: str, known: dict[str, bool]) -> bool:
