@@ -70,6 +70,8 @@ class KeptCorpus:
         self._numbers = numbers
         self._told = told
         self._rows = {location: row for row, location in enumerate(told["locations"])}
+        # The rows of files that are not one document of which nothing was told.
+        self._odd = {*told["parts"], *told["skipped"], *told["warnings"]}
 
     @classmethod
     def open(cls, folder: Path, path: Path, stamp: bytes) -> KeptCorpus | None:
@@ -100,23 +102,30 @@ class KeptCorpus:
         """How many files it remembers."""
         return len(self._rows)
 
-    def recall(self, location: str) -> tuple[ReadFile, list[StoredText]] | None:
+    def recall(
+        self, location: str, path: str, status: FileStatus
+    ) -> tuple[ReadFile, list[StoredText]] | None:
         row = self._rows.get(location)
         if row is None:
             return None
         at = row * _COLUMNS
-        *status, first, count = self._numbers[at : at + _COLUMNS]
-        key, told = str(row), self._told
+        *kept_status, first, count = self._numbers[at : at + _COLUMNS]
+        told, packed = self._told, self.packed
+        if tuple(kept_status) != status or told["paths"][row] != path:
+            return None
+        texts = [StoredText(packed, first + part) for part in range(count)]
+        key = str(row)
+        if key not in self._odd:
+            return ReadFile(location, path, status), texts
         file = ReadFile(
             location,
-            told["paths"][row],
-            FileStatus(*status),
+            path,
+            status,
             tuple(told["parts"].get(key, ("",) * count)),
             tuple(Skipped(*one) for one in told["skipped"].get(key, ())),
             tuple(told["warnings"].get(key, ())),
         )
-        packed = self.packed
-        return file, [StoredText(packed, first + part) for part in range(count)]
+        return file, texts
 
     def different(self, version: CorpusVersion) -> list[str]:
         """Return the paths of which something else was kept than is in a version read afresh.
@@ -127,8 +136,8 @@ class KeptCorpus:
         wrong = []
         with PackedCorpus.open(version.packed_path) as fresh:
             for first, file in _firsts(version.files):
-                known = self.recall(file.location)
-                if known is None or known[0].status != file.status:
+                known = file.status and self.recall(file.location, file.path, file.status)
+                if not known:
                     continue
                 numbers = range(first, first + len(file.parts))
                 now = [fresh.digest(number) for number in numbers]
@@ -190,7 +199,7 @@ def _written_table(version: CorpusVersion, name: str, stamp: bytes) -> bytes:
         locations.append(file.location)
         paths.append(file.path)
         numbers.extend((*_masked(file.status), first, len(file.parts)))
-        if any(file.parts):
+        if file.parts != ("",):
             odd["parts"][key] = file.parts
         if file.skipped:
             odd["skipped"][key] = [(one.path, one.reason) for one in file.skipped]

@@ -53,8 +53,10 @@ class ReadFile:
 
 
 class Known(Protocol):
-    def recall(self, location: str) -> tuple[ReadFile, list[StoredText]] | None:
-        """Return what was read at `location`, which may have changed since, and its texts."""
+    def recall(
+        self, location: str, path: str, status: FileStatus
+    ) -> tuple[ReadFile, list[StoredText]] | None:
+        """Return what was read at `location` as `path` when it had that status, and its texts."""
         ...
 
 
@@ -79,15 +81,18 @@ class FileMemory:
         What `fresh` tells the report is told again where the file is recalled.
         """
         status = _settled_status(location)
-        recalled = self.known.recall(location) if self.known is not None else None
-        if recalled is not None and status is not None:
+        recalled = None
+        if self.known is not None and status is not None:
+            recalled = self.known.recall(location, path, status)
+        if recalled is not None:
             file, texts = recalled
-            if (file.path, file.status) == (path, status):
-                report.skipped += file.skipped
-                report.warnings += file.warnings
-                self.recalled += 1
-                pairs = zip(file.parts, texts, strict=True)
-                return self._noted(file, [Entry(path + part, text) for part, text in pairs])
+            report.skipped += file.skipped
+            report.warnings += file.warnings
+            self.recalled += 1
+            if not texts:
+                self.empty.append(file)
+            pairs = zip(file.parts, texts, strict=True)
+            return [Entry(path + part, text, None, file) for part, text in pairs]
         skips, warnings = len(report.skipped), len(report.warnings)
         entries = fresh()
         file = ReadFile(
@@ -99,9 +104,6 @@ class FileMemory:
             tuple(report.warnings[warnings:]),
         )
         self.learned += file.can_be_recalled
-        return self._noted(file, entries)
-
-    def _noted(self, file: ReadFile, entries: list[Entry]) -> list[Entry]:
         if not entries:
             self.empty.append(file)
         return [entry._replace(file=file) for entry in entries]
