@@ -6,9 +6,8 @@ import importlib
 
 from rlm_rag.errors import DocumentError
 from rlm_rag.loaders.parsing.formats import format_of, refusal_of
-from rlm_rag.loaders.parsing.parts import ParsedDocument, Part
+from rlm_rag.loaders.parsing.parts import ParsedDocument, plain_text
 from rlm_rag.loaders.secrets import SECRET_REASON, holds_private_key, may_hold_secrets
-from rlm_rag.loaders.text import decode_text
 
 MAX_NESTING = 5
 
@@ -26,11 +25,7 @@ def parse_attached(name: str, data: bytes) -> ParsedDocument:
     if may_hold_secrets(name) or holds_private_key(name, data):
         raise DocumentError(SECRET_REASON)
     if known is None:
-        decoded = decode_text(data)
-        if decoded is None:
-            raise DocumentError("binary")
-        warnings = () if decoded.warning is None else (decoded.warning,)
-        return ParsedDocument((Part("", decoded.content, decoded.encoding),), (), warnings)
+        return plain_text(data)
     refusal = refusal_of(known)
     if refusal is not None:
         raise DocumentError(refusal)

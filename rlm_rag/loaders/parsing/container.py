@@ -40,6 +40,8 @@ class Container:
     """
 
     def __init__(self, data: bytes) -> None:
+        if not data:
+            raise DocumentError("empty")
         if data.startswith(_OLE_MAGIC):
             raise DocumentError("encrypted, or in the binary format of Office before 2007")
         try:

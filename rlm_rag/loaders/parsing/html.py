@@ -8,7 +8,7 @@ from rlm_rag.errors import DocumentError
 from rlm_rag.loaders.parsing.html_text import markdown_of
 from rlm_rag.loaders.parsing.html_tree import Node, parse_html
 from rlm_rag.loaders.parsing.markdown import one_line
-from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, clean
+from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, clean, plain_text
 from rlm_rag.loaders.parsing.properties import properties_text
 from rlm_rag.loaders.text import decode_text
 
@@ -32,12 +32,11 @@ def parse(data: bytes) -> ParsedDocument:
     decoded = decode_text(data)
     if decoded is None:
         raise DocumentError("binary")
-    parts = Parts()
     text = page_text(decoded.content)
-    if text is not None:
-        parts.add("", text)
-    else:
-        parts.add("", decoded.content, encoding=decoded.encoding)
+    if text is None:
+        return plain_text(data)
+    parts = Parts()
+    parts.add("", text)
     if decoded.warning is not None:
         parts.warn(decoded.warning)
     return parts.done()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-MAX_DEPTH = 400
-"""Deeper elements become siblings; Chromium's parser stops nesting at 512."""
+MAX_DEPTH = 250
+"""Deeper elements become siblings, as Chromium's parser has it from 512 on."""
 
 _VOID = frozenset(
     re.findall(
@@ -77,7 +78,9 @@ class Node:
 def parse_html(text: str) -> Node:
     """Return the tree of an HTML text; whatever it is, it has one."""
     builder = _Builder()
-    builder.feed(text)
+    # No tag ends after the last bracket; looking for its end from each one takes for ever.
+    end = text.rfind(">") + 1
+    builder.feed(text[:end] + text[end:].replace("<", "&lt;"))
     builder.close()
     return builder.root
 
@@ -87,6 +90,8 @@ class _Builder(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.root = Node("")
         self._open = [self.root]
+        # How many elements of a tag are open, since most of the time none is.
+        self._counts: Counter[str] = Counter()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _CLOSES_PARAGRAPH:
@@ -97,6 +102,7 @@ class _Builder(HTMLParser):
         self._open[-1].children.append(node)
         if tag not in _VOID and len(self._open) < MAX_DEPTH:
             self._open.append(node)
+            self._counts[tag] += 1
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(tag, attrs)
@@ -114,8 +120,11 @@ class _Builder(HTMLParser):
 
     def _end_open(self, tags: frozenset[str], stops: frozenset[str]) -> None:
         """End the innermost open element of these tags, unless another ends the search."""
+        if not any(map(self._counts.get, tags)):
+            return
         for at in range(len(self._open) - 1, 0, -1):
             if self._open[at].tag in tags:
+                self._counts.subtract(node.tag for node in self._open[at:])
                 del self._open[at:]
                 return
             if self._open[at].tag in stops:

@@ -12,7 +12,14 @@ from rlm_rag.loaders.parsing.attached import parse_attached
 from rlm_rag.loaders.parsing.html_text import markdown_of
 from rlm_rag.loaders.parsing.html_tree import parse_html
 from rlm_rag.loaders.parsing.markdown import one_line
-from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, check_count, join, label
+from rlm_rag.loaders.parsing.parts import (
+    ParsedDocument,
+    Parts,
+    check_count,
+    join,
+    label,
+    plain_text,
+)
 
 HEADERS = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Subject", "Message-ID", "In-Reply-To")
 
@@ -22,12 +29,14 @@ _MAX_HEADER_CHARS = 4_000
 def parse(data: bytes) -> ParsedDocument:
     """Read one message; with attachments its own text is the part `message=1`.
 
+    What has no headers of a message stays the text that it is.
+
     Raises:
-        DocumentError: it has no headers of a message, or too many attachments.
+        DocumentError: its bytes are no text, or it has too many attachments.
     """
     message = email.message_from_binary_file(BytesIO(data), policy=email.policy.default)
     if not isinstance(message, EmailMessage) or not any(name in message for name in HEADERS):
-        raise DocumentError("no e-mail: it has none of a message's headers")
+        return plain_text(data, warning="no e-mail, by its headers; kept as text")
     attachments = list(_attachments(message))
     check_count(len(attachments), what="attachments")
     parts = Parts()

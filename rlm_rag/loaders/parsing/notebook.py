@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from rlm_rag.errors import DocumentError
-from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, check_count
-from rlm_rag.loaders.text import decode_text
+from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, check_count, plain_text
 
 MAX_OUTPUT_CHARS = 4_000
 """What one cell's outputs may take; the start and the end of longer ones are kept."""
@@ -22,18 +20,13 @@ def parse(data: bytes) -> ParsedDocument:
     Raises:
         DocumentError: its bytes are no text, or it has too many cells.
     """
-    decoded = decode_text(data)
-    if decoded is None:
-        raise DocumentError("binary")
-    parts = Parts()
     try:
-        notebook = json.loads(decoded.content)
+        notebook = json.loads(data.decode("utf-8-sig"))
         cells = _cells(notebook)
         language = _language(notebook)
     except (ValueError, TypeError, AttributeError, RecursionError):
-        parts.add("", decoded.content, encoding=decoded.encoding)
-        parts.warn("no notebook that can be read; kept as text")
-        return parts.done()
+        return plain_text(data, warning="no notebook that can be read; kept as text")
+    parts = Parts()
     check_count(len(cells), what="cells")
     for number, cell in enumerate(cells, start=1):
         parts.add(f"cell={number}", _cell_text(cell, language))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rlm_rag.errors import DocumentError
 from rlm_rag.loaders.files import format_bytes
+from rlm_rag.loaders.text import decode_text
 
 MAX_PARTS = 8_000
 """The longest manuals that people read have 5,000 to 6,000 pages."""
@@ -116,6 +117,19 @@ def single(text: str) -> ParsedDocument:
     parts = Parts()
     parts.add("", text)
     return parts.done()
+
+
+def plain_text(data: bytes, *, warning: str | None = None) -> ParsedDocument:
+    """Return what turned out to be no document as the text that it is.
+
+    Raises:
+        DocumentError: its bytes are no text.
+    """
+    decoded = decode_text(data)
+    if decoded is None:
+        raise DocumentError("binary")
+    warnings = tuple(one for one in (warning, decoded.warning) if one is not None)
+    return ParsedDocument((Part("", decoded.content, decoded.encoding),), (), warnings)
 
 
 def label(kind: str, name: str) -> str:

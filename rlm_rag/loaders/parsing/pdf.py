@@ -28,6 +28,8 @@ def parse(data: bytes) -> ParsedDocument:
     Raises:
         DocumentError: it is encrypted, broken, too long, or no page has text.
     """
+    if not data:
+        raise DocumentError("empty")
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:

@@ -7,7 +7,7 @@ from html import unescape
 
 from rlm_rag.errors import DocumentError
 from rlm_rag.loaders.parsing.markdown import one_line
-from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts
+from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, plain_text
 from rlm_rag.loaders.text import decode_text
 
 _TIMES = re.compile(
@@ -30,12 +30,11 @@ def parse(data: bytes) -> ParsedDocument:
         raise DocumentError("binary")
     text = decoded.content.replace("\r\n", "\n").replace("\r", "\n")
     found = list(_TIMES.finditer(text))
+    if not found:
+        return plain_text(data)
     parts = Parts()
     if decoded.warning is not None:
         parts.warn(decoded.warning)
-    if not found:
-        parts.add("", decoded.content, encoding=decoded.encoding)
-        return parts.done()
     lines: list[str] = []
     for at, match in enumerate(found):
         end = found[at + 1].start() if at + 1 < len(found) else len(text)

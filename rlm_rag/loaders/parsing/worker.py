@@ -20,6 +20,8 @@ from rlm_rag.loaders.parsing import wire
 from rlm_rag.loaders.parsing.parts import ParsedDocument
 
 _IDLE_SECONDS = 5.0
+# Trees are walked by recursion, several frames a level.
+_RECURSION_LIMIT = 4_000
 _MUCH_MEMORY_BYTES = 256 << 20
 _MAX_SHOWN_CHARS = 200
 
@@ -30,6 +32,7 @@ def main(processor_seconds: str, memory_bytes: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     _bound_memory(int(memory_bytes))
+    sys.setrecursionlimit(_RECURSION_LIMIT)
     while _comes(requests) and (request := wire.read_request(requests)) is not None:
         replies.write(wire.TAKEN)
         replies.flush()
