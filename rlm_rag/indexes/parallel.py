@@ -18,8 +18,9 @@ from rlm_rag.indexes.build import build_segment
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.packed import PackedCorpus
 
-# A segment's builder holds about three times the text that it is given.
-_PIECE_BYTES = 32 << 20
+# A piece's builder holds about three times its text; more segments than so many slow queries.
+_PIECE_BYTES = 16 << 20
+_MOST_PIECES = 16
 # Below this, starting another process costs more than it saves.
 _SHARED_BYTES = 6 << 20
 _MAX_SHOWN_CHARS = 300
@@ -40,16 +41,36 @@ def build_segments(
         RetrievalError: a document has too many windows, or a process failed.
     """
     sizes = [len(corpus.content_bytes(number)) for number in documents]
-    cores = os.cpu_count() or 1
-    shared = packed_path is not None and cores > 1 and sum(sizes) >= _SHARED_BYTES
-    pieces = _pieces(documents, sizes, max(-(-sum(sizes) // _PIECE_BYTES), cores if shared else 1))
-    if not shared or packed_path is None:
-        for piece in pieces:
-            yield build_segment(corpus, piece, weights=weights)
+    total, cores = sum(sizes), os.cpu_count() or 1
+    shared = packed_path is not None and cores > 1 and total >= _SHARED_BYTES
+    piece_bytes = max(_PIECE_BYTES, -(-total // _MOST_PIECES))
+    pieces = _pieces(documents, sizes, max(-(-total // piece_bytes), cores if shared else 1))
+    if shared and packed_path is not None:
+        yield from _shared(corpus, pieces, weights=weights, packed_path=packed_path)
         return
-    with ThreadPoolExecutor(cores) as pool:
-        path = packed_path
-        yield from pool.map(lambda piece: _in_a_process(path, piece, weights), pieces)
+    for piece in pieces:
+        yield build_segment(corpus, piece, weights=weights)
+
+
+def _shared(
+    corpus: PackedCorpus, pieces: Sequence[Sequence[int]], *, weights: Weights, packed_path: Path
+) -> Iterator[bytes | bytearray]:
+    """Build every piece, as many at once as there are cores, one of them in this process."""
+    with ThreadPoolExecutor((os.cpu_count() or 2) - 1) as pool:
+        left = [(pool.submit(_in_a_process, packed_path, one, weights), one) for one in pieces]
+        try:
+            while left:
+                # From the end, what no other process has begun.
+                helped, piece = left.pop()
+                if helped.cancel():
+                    yield build_segment(corpus, piece, weights=weights)
+                else:
+                    yield helped.result()
+                while left and left[0][0].done():
+                    yield left.pop(0)[0].result()
+        finally:
+            for helped, _ in left:
+                helped.cancel()
 
 
 def main(packed_path: str, weights: str) -> None:

@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.runs import run_starts, spread, sums
-from rlm_rag.indexes.segment import DEFINED, MAX_COUNT, MAX_WINDOWS, TERMS, WORDS, encode_segment
-from rlm_rag.indexes.tables import table_parts
+from rlm_rag.indexes.segment import (
+    DEFINED,
+    MAX_COUNT,
+    MAX_WINDOWS,
+    TERMS,
+    WORDS,
+    encode_segment,
+)
+from rlm_rag.indexes.tables import BytesLike, table_parts
 from rlm_rag.indexes.vocabulary import Numbers, Vocabulary
 from rlm_rag.indexes.windows import WINDOW_LINES
 
@@ -99,7 +106,7 @@ class SegmentBuilder:
             self._count()
 
     def encode(self, stamp: bytes) -> bytearray:
-        """Write what was added as a segment."""
+        """Write what was added as a segment; nothing can be added after."""
         self._count()
         vocabulary = self._vocabulary
         words, ranks = vocabulary.ranked()
@@ -111,7 +118,7 @@ class SegmentBuilder:
             TERMS: vocabulary.term_table(ranks),
             DEFINED: vocabulary.table_by_first_term(*defined),
         }
-        sections: dict[str, bytes | bytearray] = {
+        sections: dict[str, BytesLike] = {
             "digests": self._digests,
             "window_counts": self._window_counts.tobytes(),
             "window_lengths": lengths.astype(np.uint32).tobytes(),
@@ -151,18 +158,19 @@ class SegmentBuilder:
         rows |= spread(firsts, sizes).astype(np.uint64) << _8
         return rows
 
-    def _word_table(self, words: list[bytes], ranks: Numbers) -> dict[str, bytes]:
+    def _word_table(self, words: list[bytes], ranks: Numbers) -> dict[str, BytesLike]:
         totals = np.zeros(len(words), np.int64)
         for piece in self._counted:
             totals[ranks[piece.words]] += piece.counts
         ends = np.cumsum(totals)
         following = ends - totals
         postings = np.empty(int(totals.sum()), np.uint32)
-        for piece in self._counted:
+        while self._counted:
+            piece = self._counted.pop(0)
             places = ranks[piece.words]
             postings[spread(following[places], piece.counts)] = piece.postings
             following[places] += piece.counts
-        return table_parts(words, ends.astype(np.uint32).tobytes(), postings.tobytes())
+        return table_parts(words, ends.astype(np.uint32).tobytes(), postings.data.cast("B"))
 
 
 def _counted(rows: NDArray[np.uint64]) -> _Counted:

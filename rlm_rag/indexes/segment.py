@@ -18,7 +18,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from rlm_rag.indexes.tables import Table
+from rlm_rag.indexes.tables import BytesLike, Table
 from rlm_rag.packed import DIGEST_BYTES
 
 STAMP_BYTES = 16
@@ -49,23 +49,24 @@ class SegmentError(Exception):
     """A segment is damaged, or of another version; it never leaves `indexes`."""
 
 
-def encode_segment(stamp: bytes, sections: Mapping[str, bytes | bytearray]) -> bytearray:
+def encode_segment(stamp: bytes, sections: Mapping[str, BytesLike]) -> bytearray:
     """Write a segment; `sections` are all but `pages`."""
     sums: array[int] = array("I")
     for table in _TABLES:
         with memoryview(sections[f"{table}.values"]) as values:
             sums.extend(zlib.crc32(page) for page in _pages(values))
-    written = {**sections, "pages": sums.tobytes()}
-    body = bytearray()
+    written: dict[str, BytesLike] = {**sections, "pages": sums.tobytes()}
     head = bytearray(_MAGIC + stamp)
+    segment = bytearray(_HEAD_BYTES)
     for name in _SECTIONS:
-        body += bytes(-(_HEAD_BYTES + len(body)) % 8)
+        segment += bytes(-len(segment) % 8)
         data = written[name]
         checked = 0 if name.endswith(".values") else zlib.crc32(data)
-        head += _ROW.pack(_HEAD_BYTES + len(body), len(data), checked)
-        body += data
+        head += _ROW.pack(len(segment), len(data), checked)
+        segment += data
     head += _CRC.pack(zlib.crc32(head))
-    return head + body
+    segment[:_HEAD_BYTES] = head
+    return segment
 
 
 def _pages(values: memoryview) -> Iterator[memoryview]:

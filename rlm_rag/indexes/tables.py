@@ -7,10 +7,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+BytesLike = bytes | bytearray | memoryview
+
 _SAMPLED = 64
 
 
-def table_parts(keys: Sequence[bytes], value_ends: bytes, values: bytes) -> dict[str, bytes]:
+def table_parts(
+    keys: Sequence[bytes], value_ends: BytesLike, values: BytesLike
+) -> dict[str, BytesLike]:
     """Return sorted keys, where each ends, where the values of each end, and the values.
 
     Ends and values are numbers of 32 bits, in the machine's byte order.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlm_rag.indexes.runs import run_starts
-from rlm_rag.indexes.tables import table_parts
+from rlm_rag.indexes.tables import BytesLike, table_parts
 from rlm_rag.indexes.terms import word_terms
 
 Numbers = NDArray[np.uint32]
@@ -48,7 +48,7 @@ class Vocabulary:
         """Return every word, sorted, and the place there of each by its number."""
         return _ranked(self._words, self._words)
 
-    def term_table(self, ranks: Numbers) -> dict[str, bytes]:
+    def term_table(self, ranks: Numbers) -> dict[str, BytesLike]:
         """Return the table from each term to the ranks of the words that stand for it.
 
         A term's own spelling is not among its words: whoever looks a term up knows it.
@@ -62,7 +62,7 @@ class Vocabulary:
 
     def table_by_first_term(
         self, words: NDArray[np.int64], values: NDArray[np.int64]
-    ) -> dict[str, bytes]:
+    ) -> dict[str, BytesLike]:
         """Return the table from the first term of each word, if it has one, to its values."""
         counts, firsts = self._counts_and_firsts()
         known = counts[words] > 0
@@ -74,7 +74,7 @@ class Vocabulary:
         counts = self.term_counts()
         return counts, np.cumsum(counts, dtype=np.int64) - counts
 
-    def _table(self, terms: Numbers, values: Numbers) -> dict[str, bytes]:
+    def _table(self, terms: Numbers, values: Numbers) -> dict[str, BytesLike]:
         """Return the table from terms to their distinct values, ascending."""
         present = np.zeros(len(self._terms), bool)
         present[terms] = True
