@@ -66,7 +66,15 @@ def convert(source: Path, target: Path) -> None:
     """Let LibreOffice write `source` as another format."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            ["soffice", "--headless", "--convert-to", target.suffix[1:], "--outdir", folder, source],
+            [
+                "soffice",
+                "--headless",
+                "--convert-to",
+                target.suffix[1:],
+                "--outdir",
+                folder,
+                source,
+            ],
             check=True,
             capture_output=True,
         )
@@ -77,9 +85,7 @@ def convert(source: Path, target: Path) -> None:
 def flat_report() -> str:
     rows = "".join(
         "<table:table-row>"
-        + "".join(
-            f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in row
-        )
+        + "".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in row)
         + "</table:table-row>"
         for row in text.TABLE
     )
@@ -99,8 +105,8 @@ def flat_report() -> str:
         + f'<text:h text:outline-level="1">{text.HEADINGS[0]}</text:h><text:p>{first}</text:p>'
         + f"<text:list>{items}</text:list>"
         + f'<text:h text:outline-level="2">{text.HEADINGS[1]}</text:h>'
-        + f'<table:table table:name="T"><table:table-column table:number-columns-repeated="3"/>{rows}'
-        + f"</table:table><text:p>{text.PARAGRAPHS[1]} {link}</text:p>"
+        + '<table:table table:name="T"><table:table-column table:number-columns-repeated="3"/>'
+        + f"{rows}</table:table><text:p>{text.PARAGRAPHS[1]} {link}</text:p>"
         + "</office:text></office:body></office:document>"
     )
 
