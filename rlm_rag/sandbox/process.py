@@ -169,8 +169,12 @@ async def open_worker(
     the worker sees it is the transport's `corpus`.
 
     Raises:
-        SandboxUnavailableError: the layer, or the process, could not be started.
+        SandboxUnavailableError: the layer, or the process, could not be started; on Windows, none.
     """
+    if sys.platform == "win32":
+        raise SandboxUnavailableError(
+            "workers do not run on Windows yet", hint="run rlm-rag in WSL, or at a provider"
+        )
     limits = limits or WorkerLimits()
     packed = None if packed_path is None else str(packed_path)
     with report_file() as info:

@@ -7,19 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rlm_rag.errors import SandboxUnavailableError
-from rlm_rag.sandbox.confine.identity import ADMINISTER, CHOWN, worker_identity
-from rlm_rag.sandbox.confine.sealed import sealed
+from rlm_rag.sandbox.confine.rooted import rooted
 from rlm_rag.sandbox.confine.view import (
-    CORPUS_INSIDE,
     DEVICES,
     SCRATCH_INSIDE,
-    SOURCES_INSIDE,
     Launch,
     Program,
     View,
     WorkerLimits,
     inside_environment,
-    worker_view,
 )
 
 # The worker is its namespace's first process, so that it dies with all that it started.
@@ -64,35 +60,20 @@ class Bubblewrap:
         path = shutil.which("bwrap")
         if path is None:
             raise SandboxUnavailableError("bwrap is not installed")
-        view = worker_view(packed_path, limits.packages)
-        identity = worker_identity(
-            (mount.source for mount in view.mounts), needs=CHOWN | ADMINISTER
-        )
-        user = _BECOME_ANOTHER if identity.user else _NEW_USER_SPACE
+        worker = rooted(program, packed_path, limits, beneath_bwrap=True)
+        user = _BECOME_ANOTHER if worker.identity.user else _NEW_USER_SPACE
         argv = [path, *_OPTIONS, *user, "--info-fd", str(info_fd)]
         for name, value in inside_environment().items():
             argv += ["--setenv", name, value]
-        argv += _file_system(view, limits)
-        command = sealed(
-            program(SOURCES_INSIDE, view.python),
-            readable=("/",),
-            writable=(SCRATCH_INSIDE, "/dev/null"),
-            landlock=1,
-            identity=identity,
-            parent_is_root=True,
-            scratch=SCRATCH_INSIDE,
-            bounds=f"mode=700,size={limits.scratch_bytes},nr_inodes={limits.scratch_inodes}",
-            takes_ends=True,
-        )
-        argv += ["--chdir", SCRATCH_INSIDE, "--", *command]
-        corpus = None if packed_path is None else CORPUS_INSIDE
+        argv += _file_system(worker.view, limits)
+        argv += ["--chdir", SCRATCH_INSIDE, "--", *worker.command]
         return Launch(
             tuple(argv),
             inside_environment(),
-            corpus,
+            worker.corpus,
             # Its monitor would hold the worker's first three descriptors open, and no others.
             takes_ends=True,
-            kept=identity.kept,
+            kept=worker.identity.kept,
         )
 
 

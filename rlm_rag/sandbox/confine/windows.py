@@ -33,6 +33,7 @@ class JobObject:
     """The layer `job`: bounds memory and processes; files and network stay open."""
 
     name = "job"
+    weakness = "it is weak: it bounds memory and processes, and leaves files and network open"
 
     def launch(
         self, program: Program, *, packed_path: str | None, limits: WorkerLimits, info_fd: int
