@@ -49,6 +49,11 @@ class Intake:
             return []
         return self._counted([entry])
 
+    @property
+    def is_full(self) -> bool:
+        """Whether a limit is reached, so that nothing more is taken."""
+        return self._limit_reached() is not None
+
     def _passes(self, path: str, reason: str | None = None) -> bool:
         reason = NOT_SELECTED if not self._selects(path) else reason or self._limit_reached()
         if reason is not None:

@@ -19,6 +19,8 @@ from rlm_rag.loaders.documents import require_parser
 from rlm_rag.loaders.files import failure_reason
 from rlm_rag.loaders.git import printable_path
 from rlm_rag.loaders.intake import Intake
+from rlm_rag.loaders.mailbox import SUFFIXES as MAILBOX_SUFFIXES
+from rlm_rag.loaders.mailbox import read_mailbox
 from rlm_rag.loaders.opened import OpenedSource
 from rlm_rag.loaders.options import NOT_SELECTED, Entry
 from rlm_rag.loaders.reading import BINARY_REASON
@@ -27,6 +29,7 @@ from rlm_rag.loaders.remote import open_elsewhere, open_revision
 from rlm_rag.loaders.revisions import find_revision
 from rlm_rag.loaders.secrets import SECRET_REASON
 from rlm_rag.loaders.stdin import STDIN, read_named_files, read_stdin
+from rlm_rag.loaders.tables import is_table, read_table
 from rlm_rag.loaders.tree import read_tree
 from rlm_rag.loaders.values import read_text, read_values
 
@@ -148,6 +151,12 @@ def _open_folder(location: Path, intake: Intake) -> OpenedSource:
 def _open_file(location: Path, intake: Intake) -> OpenedSource:
     name, label, origin = _name_of(location), f"the file {location}", os.path.realpath(location)
     limit = intake.options.max_file_bytes
+    if is_table(name, intake):
+        entries = read_table(location, name, intake)
+        return OpenedSource("documents", entries, name, label, origin=origin)
+    if name.lower().endswith(MAILBOX_SUFFIXES):
+        entries = read_mailbox(location, name, intake)
+        return OpenedSource("documents", entries, name, label, origin=origin)
     if holds_documents(location, max_file_bytes=limit):
         entries = _selected(read_documents(location, max_file_bytes=limit), intake)
         return OpenedSource("documents", entries, name, label, origin=origin)

@@ -28,7 +28,7 @@ def holds_documents(location: Path, *, max_file_bytes: int) -> bool:
     """
     if location.suffix.lower() != ".jsonl":
         return False
-    with closing(_lines(location, max_file_bytes)) as lines:
+    with closing(read_lines(location, max_file_bytes)) as lines:
         return any(_entry(line) is not None for _, line in islice(lines, 1))
 
 
@@ -39,7 +39,7 @@ def read_documents(location: Path, *, max_file_bytes: int) -> Iterator[Entry]:
         SourceError: the file cannot be read, a line is no document, or is longer than a
             document of `max_file_bytes` can be.
     """
-    for number, line in _lines(location, max_file_bytes):
+    for number, line in read_lines(location, max_file_bytes):
         entry = _entry(line)
         if entry is None:
             raise SourceError(
@@ -49,7 +49,13 @@ def read_documents(location: Path, *, max_file_bytes: int) -> Iterator[Entry]:
         yield entry
 
 
-def _lines(location: Path, max_file_bytes: int) -> Generator[tuple[int, bytes], None, None]:
+def read_lines(location: Path, max_file_bytes: int) -> Generator[tuple[int, bytes], None, None]:
+    """Yield the lines of a JSON Lines file that are not blank, with their numbers.
+
+    Raises:
+        SourceError: the file cannot be read, or a line is longer than a document of
+            `max_file_bytes` can be.
+    """
     limit = max_file_bytes * _JSON_BYTES_PER_BYTE + _FIELD_BYTES
     try:
         with location.open("rb") as file:

@@ -1,0 +1,132 @@
+"""Records become documents by the columns that are chosen; a mailbox becomes its messages."""
+
+from __future__ import annotations
+
+import json
+import sys
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.errors import MissingExtraError, SourceError, UsageError
+from rlm_rag.loaders.source import load_corpus
+
+ROWS = [
+    {"id": "q/1", "title": "Größe", "body": "two\nlines"},
+    {"id": "q/2", "title": "b", "body": ""},
+    {"id": "q/1", "title": "c", "body": "third"},
+]
+
+
+def load(path: Path, **options: object) -> dict[str, str]:
+    with load_corpus(path, **options) as corpus:  # type: ignore[arg-type]
+        return {one.path: one.content for one in corpus}
+
+
+def write_csv(path: Path) -> None:
+    path.write_bytes(
+        'id;title;body\r\nq/1;Größe;"two\nlines"\r\nq/2;b;\r\nq/1;c;third\r\n'.encode("cp1252")
+    )
+
+
+def write_jsonl(path: Path) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+
+
+def write_parquet(path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
+
+
+WRITERS = {"t.csv": write_csv, "t.jsonl": write_jsonl, "t.parquet": write_parquet}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_each_record_is_a_document_of_the_columns_chosen(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    WRITERS[name](path)
+    assert load(path, columns="body") == {
+        f"{name}#row=1": "two\nlines", f"{name}#row=2": "", f"{name}#row=3": "third"
+    }  # fmt: skip
+    assert load(path, columns=("title", "body"), path_column="id") == {
+        "q/1": "title: Größe\nbody: two\nlines\n",
+        "q/2": "title: b\nbody: \n",
+        "q/1~2": "title: c\nbody: third\n",
+    }
+    assert load(path, path_column="title")["b"] == "id: q/2\ntitle: b\nbody: \n"
+    with pytest.raises(UsageError, match="no column 'text'") as caught:
+        load(path, columns=["text"])
+    assert caught.value.hint == "The columns are: id, title, body."
+    with load_corpus(path, columns="body", max_files=2) as corpus:
+        assert len(corpus) == 2 and "beyond the limit" in corpus.warnings[0]
+
+
+def test_without_columns_a_table_of_text_is_a_text(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    assert load(tmp_path / "t.csv") == {"t.csv": "a,b\n1,2\n"}
+
+
+def test_parquet_has_records_without_being_asked(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "t.parquet")
+    assert load(tmp_path / "t.parquet")["t.parquet#row=3"] == "id: q/1\ntitle: c\nbody: third\n"
+
+
+def test_without_its_reader_parquet_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.delitem(sys.modules, "pyarrow", raising=False)
+    with pytest.raises(MissingExtraError) as caught:
+        load(tmp_path / "t.parquet")
+    assert caught.value.hint == "pip install 'rlm-rag[parquet]'"
+
+
+def test_values_that_are_no_text_are_written_as_json_would(tmp_path: Path) -> None:
+    row = {"a": None, "b": 1.5, "c": [1, "é"], "d": {"k": True}}
+    (tmp_path / "t.jsonl").write_text(json.dumps(row))
+    assert load(tmp_path / "t.jsonl", columns=list("abcd")) == {
+        "t.jsonl#row=1": 'a: \nb: 1.5\nc: [1, "é"]\nd: {"k": true}\n'
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("t.jsonl", b'{"a": 1}\n[2]\n'), ("t.csv", b"\0\1"), ("t.parquet", b"PAR1x")]
+)
+def test_a_table_that_is_damaged_is_an_error(tmp_path: Path, name: str, data: bytes) -> None:
+    if name == "t.parquet":
+        pytest.importorskip("pyarrow")
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(SourceError):
+        load(tmp_path / name, path_column="a")
+
+
+def message(subject: str, text: str) -> bytes:
+    one = EmailMessage()
+    one["From"], one["Subject"], one["Date"] = "a@example.org", subject, "Mon, 1 Jan 2024 00:00:00"
+    one.set_content(text)
+    return bytes(one)
+
+
+def test_a_mailbox_is_its_messages(tmp_path: Path) -> None:
+    first = message("first", "one\n>From the start\nFrom within\n")
+    quoted = first.replace(b">From", b">>From").replace(b"\nFrom within", b"\n>From within")
+    separator = b"From a@example.org Mon Jan  1 00:00:00 2024\n"
+    box = separator + quoted + b"\n" + separator + message("second", "two\n")
+    (tmp_path / "a.mbox").write_bytes(box)
+    found = load(tmp_path / "a.mbox")
+    assert list(found) == ["a.mbox#message=1", "a.mbox#message=2"]
+    assert "first" in found["a.mbox#message=1"]
+    assert "one\n>From the start\nFrom within\n" in found["a.mbox#message=1"]
+    assert "second" in found["a.mbox#message=2"] and "two" in found["a.mbox#message=2"]
+    with load_corpus(tmp_path / "a.mbox", max_file_bytes=len(first) - 20) as corpus:
+        assert [one.path for one in corpus.skipped] == ["a.mbox#message=1"]
+        assert list(corpus.paths()) == ["a.mbox#message=2"]
+
+
+def test_what_is_no_mailbox_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.mbox").write_text("Dear diary\n")
+    with pytest.raises(SourceError, match="does not begin with a message"):
+        load(tmp_path / "a.mbox")
