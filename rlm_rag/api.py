@@ -324,20 +324,8 @@ class RLM:
     ) -> None:
         _check_types(model=(model, str), limits=(limits, Limits), on_event=(on_event, Callable))
         self._options = RunOptions(
-            names=ModelNames(
-                model=model or "offline",
-                sub_model=sub_model,
-                at_depth=models_at_depth or {},
-                fallbacks=tuple(fallback_models),
-                allowed=tuple(allow_models),
-            ),
-            asking=ModelSettings(
-                api_base=api_base,
-                headers=headers or {},
-                price=price,
-                temperature=temperature,
-                extra=model_options or {},
-            ),
+            names=_names(model, sub_model, models_at_depth, fallback_models, allow_models),
+            asking=_asking(api_base, headers, price, temperature, model_options),
             limits=limits or Limits(),
             sandbox=sandbox,
             sandbox_image=sandbox_image or DEFAULT_IMAGE,
@@ -433,6 +421,38 @@ def _interrupted(run: Run) -> Answer:
         return run.no_answer()
     except TimeoutError:
         raise KeyboardInterrupt from None
+
+
+def _names(
+    model: str | None,
+    sub_model: str | None,
+    at_depth: Mapping[int, str] | None,
+    fallbacks: Sequence[str],
+    allowed: Sequence[str],
+) -> ModelNames:
+    return ModelNames(
+        model=model or "offline",
+        sub_model=sub_model,
+        at_depth=at_depth or {},
+        fallbacks=tuple(fallbacks),
+        allowed=tuple(allowed),
+    )
+
+
+def _asking(
+    api_base: str | None,
+    headers: Mapping[str, str] | None,
+    price: str | None,
+    temperature: float | None,
+    options: Mapping[str, Any] | None,
+) -> ModelSettings:
+    return ModelSettings(
+        api_base=api_base,
+        headers=headers or {},
+        price=price,
+        temperature=temperature,
+        extra=options or {},
+    )
 
 
 def _worker_limits(packages: Sequence[str], memory_bytes: int | None) -> WorkerLimits:

@@ -94,17 +94,21 @@ def choose_layer(name: str = "auto", *, image: str = DEFAULT_IMAGE) -> Isolation
         if not verdict(layer):
             return layer
     found = "; ".join(f"{layer.name}: {verdict(layer)}" for layer in asked)
+    raise _none_works(name, found, image)
+
+
+def _none_works(name: str, found: str, image: str) -> SandboxUnavailableError:
     if name == "docker":
-        raise SandboxUnavailableError(
+        return SandboxUnavailableError(
             f"no container starts ({found})",
             hint=f"start the engine, or get the image: docker pull {image}",
         )
     if name != "auto":
-        raise SandboxUnavailableError(
+        return SandboxUnavailableError(
             f"the sandbox {name} does not work on this machine ({found})",
             hint="`--sandbox auto` takes the strongest that does, and `rlm-rag doctor` names it",
         )
-    raise SandboxUnavailableError(
+    return SandboxUnavailableError(
         f"no sandbox works on this machine ({found})",
         hint="install bubblewrap, or open user namespaces to this user; `--sandbox none` runs "
         "model-written code without any confinement and must be asked for by name",

@@ -165,16 +165,12 @@ async def open_worker(
 ) -> ProcessTransport:
     """Start a worker under `layer`, its corpus bound read-only, and return its transport.
 
-    It ends with this process, and not with the thread that asked for it. The corpus' path as
-    the worker sees it is the transport's `corpus`.
+    It ends with this process, and not with the thread that asked for it.
 
     Raises:
         SandboxUnavailableError: the layer, or the process, could not be started; on Windows, none.
     """
-    if sys.platform == "win32":
-        raise SandboxUnavailableError(
-            "workers do not run on Windows yet", hint="run rlm-rag in WSL, or at a provider"
-        )
+    _check_system()
     limits = limits or WorkerLimits()
     packed = None if packed_path is None else str(packed_path)
     with report_file() as info:
@@ -199,6 +195,13 @@ async def open_worker(
                     f"the {layer.name} layer did not start a worker ({ended or error})"
                 ) from error
             raise
+
+
+def _check_system() -> None:
+    if sys.platform == "win32":
+        raise SandboxUnavailableError(
+            "workers do not run on Windows yet", hint="run rlm-rag in WSL, or at a provider"
+        )
 
 
 def run_stop(launch: Launch) -> None:

@@ -127,6 +127,13 @@ def _keep_capabilities(kept: int) -> None:
     _call("capset", header, _words(kept, kept, 0, 0, 0, 0, size=4))
 
 
+def _close_process() -> None:
+    # Becoming another user has cleared it.
+    _call("prctl", _SET_DEATH_SIGNAL, _KILL, 0, 0, 0)
+    _call("prctl", _SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
+
+
 def _refuse_calls(program: bytes) -> None:
     class Buffer(Array):  # type: ignore[type-arg]
         _type_ = _Byte
@@ -170,10 +177,7 @@ def seal(
     if user:
         _become(user, saved)
     _keep_capabilities(kept)
-    # Becoming another user clears it.
-    _call("prctl", _SET_DEATH_SIGNAL, _KILL, 0, 0, 0)
-    _call("prctl", _SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
+    _close_process()
     grants = ((readable, _READ), (listed, _READ_FOLDER), (writable, _READ | _WRITE))
     _restrict_files(grants, landlock)
     _refuse_calls(calls.replace(own_pid, _words(os.getpid(), size=4)))

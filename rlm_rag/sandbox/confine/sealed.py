@@ -51,22 +51,19 @@ def sealed(
 
     `readable`, `listed` (names alone) and `writable` are what Landlock (at least version
     `landlock`) leaves, as paths seen inside; without a writable folder, calls that create or
-    change files are refused too.
-    `scratch` is a mount of the worker's own, to be bounded by the options `bounds` ("" where it
-    is already), for which it needs CAP_SYS_ADMIN at its start. `parent_is_root` says that its
-    parent is root without privileges, whose death the kernel only signals to root's processes:
-    its saved user id then stays root's, which the filter keeps it from using. `takes_ends` has
-    it move the descriptors that its last two arguments name to its stdin and stdout.
+    change files are refused too. `scratch` is a mount of the worker's own, to be bounded by the
+    options `bounds` ("" where it is already), for which it needs CAP_SYS_ADMIN at its start.
+    `parent_is_root` says that its parent is root without privileges, whose death the kernel only
+    signals to root's processes: its saved user id then stays root's, which the filter keeps it
+    from using. `takes_ends` has it move the descriptors that its last two arguments name to its
+    stdin and stdout.
 
     Raises:
         SandboxUnavailableError: this machine's system calls are not known.
     """
     facts = {
-        "calls": filter_program(writing=any(not path.startswith("/dev/") for path in writable)),
+        **_files(readable, listed, writable),
         "own_pid": OWN_PID.to_bytes(4, "little"),
-        "readable": list(readable),
-        "listed": list(listed),
-        "writable": list(writable),
         "landlock": landlock,
         "scratch": scratch,
         "bounds": bounds,
@@ -75,6 +72,18 @@ def sealed(
         "kept": identity.kept,
     }
     return _with_seal(command, facts, _TAKE_ENDS if takes_ends else "")
+
+
+def _files(
+    readable: Iterable[str], listed: Iterable[str], writable: Sequence[str]
+) -> dict[str, object]:
+    writes = any(not path.startswith("/dev/") for path in writable)
+    return {
+        "calls": filter_program(writing=writes),
+        "readable": list(readable),
+        "listed": list(listed),
+        "writable": list(writable),
+    }
 
 
 def _with_seal(command: Sequence[str], facts: Mapping[str, object], ends: str) -> list[str]:
