@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rlm_rag.engine.citations import Citation
     from rlm_rag.engine.limits import Limits
     from rlm_rag.errors import RlmRagError, RunInterrupted
+    from rlm_rag.recovery import replay, resume
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,8 @@ _HOMES = {
     "Limits": "rlm_rag.engine.limits",
     "RlmRagError": "rlm_rag.errors",
     "RunInterrupted": "rlm_rag.errors",
+    "replay": "rlm_rag.recovery",
+    "resume": "rlm_rag.recovery",
 }
 
 __all__ = [
@@ -45,6 +48,8 @@ __all__ = [
     "ask",
     "load",
     "load_sources",
+    "replay",
+    "resume",
 ]
 
 

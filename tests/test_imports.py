@@ -19,7 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("models",),
     ("engine",),
     ("distributed",),
-    ("api",),
+    ("api", "recovery"),
     ("evals", "mcp"),
     ("cli",),
 )

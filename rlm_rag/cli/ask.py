@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from rlm_rag.cli import streams
+from rlm_rag.cli.answers import answered, show_answer
 from rlm_rag.cli.display import Display, choose_display
 from rlm_rag.cli.estimate import show_estimate
-from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
+from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
 from rlm_rag.cli.options import (
     LIMIT_DEFAULTS,
@@ -22,12 +22,10 @@ from rlm_rag.cli.options import (
     take_loading,
 )
 from rlm_rag.engine.limits import Limits
-from rlm_rag.errors import RunInterrupted
 from rlm_rag.settings import SANDBOXES, STRATEGIES, Settings, Value, read_settings
 
 if TYPE_CHECKING:
-    from rlm_rag.api import RLM, SearchableCorpus
-    from rlm_rag.engine.answer import Answer
+    from rlm_rag.api import RLM
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXAMPLE = 'rlm-rag ask ./repo "Where is retry backoff computed?"'
@@ -113,13 +111,10 @@ def ask(
             show_estimate(rlm.estimate(corpus, question), as_json=as_json)
             return DONE
         try:
-            answer = _answered(rlm, corpus, question, image)
+            answer = answered(lambda: rlm.ask(corpus, question, images=image))
         finally:
             display.close()
-        _show(answer, as_json=as_json)
-        if not quiet:
-            _show_figures(answer)
-    return _exit_code(answer)
+        return show_answer(answer, as_json=as_json, quiet=quiet)
 
 
 def _announce(settings: Settings) -> None:
@@ -168,85 +163,3 @@ def _rlm(settings: Settings, models: ModelFlags, display: Display) -> RLM:
         on_event=display,
         **models,
     )
-
-
-def _answered(rlm: RLM, corpus: SearchableCorpus, question: str, images: tuple[str, ...]) -> Answer:
-    """The answer, or what an interrupted run has of one; none where no turn was made."""
-    try:
-        answer = rlm.ask(corpus, question, images=images)
-    except RunInterrupted as interruption:
-        answer = interruption.answer
-    if answer.stop_reason == "interrupted" and not answer.iterations:
-        raise KeyboardInterrupt
-    return answer
-
-
-def _show(answer: Answer, *, as_json: bool) -> None:
-    if as_json:
-        streams.result_json(answer.to_dict())
-    else:
-        _show_text(answer)
-    # What was paid for is shown before anything else can be interrupted.
-    streams.flush()
-
-
-def _show_text(answer: Answer) -> None:
-    streams.result(quote_forgeries(answer.text.rstrip("\n")))
-    if answer.citations:
-        streams.heading("\nCitations")
-    for citation in answer.citations:
-        lines = f"{citation.line}"
-        if citation.end_line != citation.line:
-            lines += f"-{citation.end_line}"
-        streams.result(f"  {streams.one_line(citation.path)}:{lines}  {_MARKS[citation.status]}")
-
-
-_MARKS = {
-    "verified": "[verified]",
-    "located": "[located]",
-    "false": "[FALSE: not found in the corpus]",
-}
-
-
-_LIST_LINE = re.compile(r"\W*citations\W*|.*\[(verified|located|false\b.*)\]\W*", re.IGNORECASE)
-
-
-def quote_forgeries(text: str) -> str:
-    """Mark the lines of an answer that would pass for the checked list below it."""
-    lines = text.splitlines(keepends=True)
-    return "".join(f"> {line}" if _LIST_LINE.fullmatch(line.strip()) else line for line in lines)
-
-
-def _show_figures(answer: Answer) -> None:
-    figures = answer.to_dict()
-    usage, coverage = figures["usage"], figures["coverage"]
-    covered = (
-        f"searched {coverage['searched']:,} of {coverage['files']:,} files, "
-        f"read {coverage['read']:,}, delegated {coverage['delegated']:,}"
-    )
-    price = "price unknown" if usage["usd"] is None else f"${usage['usd']:.4f}"
-    tokens = usage["input_tokens"] + usage["output_tokens"]
-    spent = f"{answer.iterations} turns, {usage['calls']:,} calls, {tokens:,} tokens, {price}"
-    streams.note(f"{covered}; {spent}{_saved(usage)}")
-    for warning in answer.warnings:
-        streams.note(streams.one_line(f"warning: {warning}"))
-    if answer.trace:
-        streams.note(f"trace: {answer.trace}")
-
-
-def _saved(usage: dict[str, Any]) -> str:
-    if not usage["cached_calls"]:
-        return ""
-    money = f", ${usage['saved_usd']:.4f} saved" if usage["saved_usd"] else ""
-    return f", {usage['cached_calls']:,} calls answered without sending{money}"
-
-
-def _exit_code(answer: Answer) -> int:
-    if answer.stop_reason == "answered":
-        return DONE
-    if answer.stop_reason == "interrupted":
-        streams.note("interrupted: the answer is partial")
-        return INTERRUPTED
-    detail = f": {answer.limit_detail}" if answer.limit_detail else ""
-    streams.note(f"stopped early ({answer.stop_reason}){detail}; the answer may be partial")
-    return PARTIAL

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.exits import DONE
-from rlm_rag.cli.options import json_option
+from rlm_rag.cli.options import Loading, json_option, opened, source_options, take_loading
 from rlm_rag.errors import UsageError
 from rlm_rag.trace.store import RunFile, TraceStore
 
 if TYPE_CHECKING:
+    from rlm_rag.api import SearchableCorpus
+    from rlm_rag.cli.display import Display
+    from rlm_rag.engine.answer import Answer
     from rlm_rag.trace.reader import Record
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 QUESTION_CHARS = 60
 # A longer first or last event is not looked into.
 END_BYTES = 1 << 20
@@ -32,7 +38,7 @@ class Summary(NamedTuple):
 
 @click.group()
 def trace() -> None:
-    """List, show and clear the records of past runs."""
+    """List, show and clear the records of past runs, go on with one, or repeat one."""
 
 
 @trace.command("list")
@@ -71,6 +77,104 @@ def show(run: str, as_json: bool) -> int:
     for line in render(record):
         streams.result(line)
     return DONE
+
+
+_AGAIN_OPTIONS = (
+    click.argument("run", default="last"),
+    click.argument("sources", nargs=-1, metavar="[SOURCE...]"),
+    click.option("-q", "--quiet", is_flag=True, help="Say nothing but the answer."),
+    click.option("-v", "--verbose", is_flag=True, help="Show code and output as they run."),
+    source_options,
+    json_option,
+)
+_MORE = click.IntRange(min=1)
+_MORE_OF = click.FloatRange(min=0)
+
+
+def _again_options(command: Command) -> Command:
+    for option in reversed(_AGAIN_OPTIONS):
+        command = option(command)
+    return command
+
+
+@trace.command()
+@_again_options
+@click.option("--api-base", metavar="URL", help="Where the server is now.")
+@click.option("--max-iterations", "iterations", type=_MORE, help="Turns of the root model.")
+@click.option("--max-calls", "calls", type=_MORE, help="Requests to providers.")
+@click.option("--max-tokens", "tokens", type=_MORE, help="Tokens, in and out.")
+@click.option("--max-usd", "usd", type=_MORE_OF, help="Money.")
+@click.option("--max-seconds", "seconds", type=_MORE_OF, help="Time, all stretches together.")
+@click.option("--max-errors", "errors", type=_MORE, help="Failed turns in a row.")
+def resume(
+    run: str,
+    sources: tuple[str, ...],
+    api_base: str | None,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Go on with RUN after a crash, `kill -9`, Ctrl-C or a limit, paying for nothing twice.
+
+    RUN is an id or its unique start, a file, or the last one. Its blocks run again on the same
+    corpus, from where it was loaded, or from SOURCE. Limits can be raised; what was spent counts.
+    """
+    from rlm_rag.recovery import resume as resume_run
+
+    loading = take_loading(options)
+    raised = {name: value for name, value in options.items() if value is not None}
+
+    def again(corpus: SearchableCorpus | None, display: Display) -> Answer:
+        return resume_run(run, corpus, raised=raised, api_base=api_base, on_event=display)
+
+    return _answer_again(again, sources, loading, quiet=quiet, verbose=verbose, as_json=as_json)
+
+
+@trace.command()
+@_again_options
+def replay(
+    run: str,
+    sources: tuple[str, ...],
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Repeat RUN from its trace alone: no model, no network, the same answer.
+
+    RUN is an id or its unique start, a file, or the last one. It fails where the corpus, the
+    code or the answer is not that of the trace.
+    """
+    from rlm_rag.recovery import replay as replay_run
+
+    loading = take_loading(options)
+
+    def again(corpus: SearchableCorpus | None, display: Display) -> Answer:
+        return replay_run(run, corpus, on_event=display)
+
+    return _answer_again(again, sources, loading, quiet=quiet, verbose=verbose, as_json=as_json)
+
+
+def _answer_again(
+    again: Callable[[SearchableCorpus | None, Display], Answer],
+    sources: tuple[str, ...],
+    loading: Loading,
+    *,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
+    from rlm_rag.cli.answers import answered, show_answer
+    from rlm_rag.cli.display import choose_display
+
+    display = choose_display(quiet=quiet, verbose=verbose)
+    with opened(sources, **loading) if sources else nullcontext() as corpus:
+        try:
+            answer = answered(lambda: again(corpus, display))
+        finally:
+            display.close()
+    return show_answer(answer, as_json=as_json, quiet=quiet)
 
 
 @trace.command()

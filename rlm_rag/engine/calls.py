@@ -19,7 +19,7 @@ from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.messages import alternate
 from rlm_rag.models.prices import ModelFacts
 from rlm_rag.models.retry import Patience, complete_with_retries
-from rlm_rag.models.sharing import SharedReplies
+from rlm_rag.models.sharing import SharedReplies, saved
 from rlm_rag.models.tokens import count_message_tokens
 from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.trace import events
@@ -162,6 +162,12 @@ class ModelCalls:
             return past.root_reply(run, asking.turn)
         return past.leaf_reply(run, asking.block, asking.seq, asking.item, asking.messages)
 
+    def _twin(self, asking: _Asking) -> Completion | None:
+        if asking.role == "root":
+            return None
+        place = (asking.block, asking.seq, asking.item)
+        return self._past.twin(self._run_id, *place, asking.messages)
+
     def _expect_final(self, model: PricedModel, asking: _Asking) -> None:
         """The last root call has the same history before it, so it costs about as much."""
         if asking.role == "root" and self._keeps_final and not asking.final:
@@ -184,10 +190,14 @@ class ModelCalls:
                 return await self._send(model, asking, request)
         started = time.monotonic()
         key = model.shared.key(model.name, model.api_base, request)
-        with uncounted():
-            completion, sent = await model.shared.complete(
-                key, lambda: self._send(model, asking, request)
-            )
+        twin = None if request.temperature else self._twin(asking)
+        if twin is not None:
+            completion, sent = saved(twin), False
+        else:
+            with uncounted():
+                completion, sent = await model.shared.complete(
+                    key, lambda: self._send(model, asking, request)
+                )
         if not sent:
             self._budget.count_cached(
                 saved_usd=completion.usage.saved_usd, model=model.name, role=asking.role

@@ -13,9 +13,11 @@ from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import UsageError
+from rlm_rag.models.absent import AbsentModel
+from rlm_rag.models.base import LanguageModel
 from rlm_rag.models.cache import ReplyCache, default_cache_file
 from rlm_rag.models.limiter import Limiter
-from rlm_rag.models.prices import facts_of, parse_price
+from rlm_rag.models.prices import Price, facts_of, parse_price
 from rlm_rag.models.router import close_model, open_model, provider_name, replies_in_order
 from rlm_rag.models.sharing import SharedReplies
 
@@ -76,11 +78,17 @@ class ModelSettings:
 
 @asynccontextmanager
 async def open_lineup(
-    names: ModelNames, settings: ModelSettings, *, limits: Limits, cache: bool | Path = False
+    names: ModelNames,
+    settings: ModelSettings,
+    *,
+    limits: Limits,
+    cache: bool | Path = False,
+    absent: bool = False,
 ) -> AsyncIterator[Lineup]:
     """Open a run's models, and the cache of replies where one is asked for; both end with it.
 
-    `cache` True is the user's own, a path another. Nothing is sent.
+    `cache` True is the user's own, a path another. Nothing is sent. With `absent`, the models
+    have their names and figures, need no key, and answer nothing.
 
     Raises:
         ModelError: a name or key that cannot be used.
@@ -90,12 +98,12 @@ async def open_lineup(
     async with AsyncExitStack() as stack:
         path = default_cache_file() if cache is True else cache
         kept = None
-        if path:
+        if path and not absent:
             kept = ReplyCache(Path(path))
             # It may have to wait for another process.
             stack.push_async_callback(asyncio.to_thread, kept.close)
         shared = SharedReplies(kept)
-        lineup = Lineup(names, settings, shared=shared, limits=limits)
+        lineup = Lineup(names, settings, shared=shared, limits=limits, absent=absent)
         stack.push_async_callback(lineup.aclose)
         yield lineup
 
@@ -110,8 +118,10 @@ class Lineup:
         *,
         shared: SharedReplies,
         limits: Limits,
+        absent: bool = False,
     ) -> None:
         _check_extra(settings.extra)
+        self._absent = absent
         self._names = names
         self._settings = settings
         self._shared = shared
@@ -172,7 +182,7 @@ class Lineup:
             )
         provider = provider_name(name, api_base=settings.api_base)
         return PricedModel(
-            open_model(name, api_base=settings.api_base, headers=settings.headers, price=price),
+            self._model(name, price),
             facts,
             self._limiters.setdefault(provider, Limiter(self._limits.concurrency)),
             api_base=settings.api_base,
@@ -181,6 +191,12 @@ class Lineup:
             shared=None if replies_in_order(name) else self._shared,
             fallbacks=self._fallbacks,
         )
+
+    def _model(self, name: str, price: Price | None) -> LanguageModel:
+        settings = self._settings
+        if self._absent:
+            return AbsentModel(name)
+        return open_model(name, api_base=settings.api_base, headers=settings.headers, price=price)
 
 
 def _check_extra(extra: Mapping[str, Any]) -> None:

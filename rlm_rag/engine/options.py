@@ -34,8 +34,13 @@ class RunOptions:
     on_event: Callable[[Event], None] | None
 
 
-def to_record(options: RunOptions, images: Sequence[str | Path]) -> dict[str, Any]:
-    """Return the options as the `run` event has them: all but limits, headers and passwords."""
+def to_record(
+    options: RunOptions, images: Sequence[str | Path], *, source: str | None
+) -> dict[str, Any]:
+    """Return the options as the `run` event has them: all but limits, headers and passwords.
+
+    `source` is where the corpus was loaded from, as `Corpus.origin` says it.
+    """
     names, asking = options.names, options.asking
     return {
         "models": {
@@ -55,6 +60,7 @@ def to_record(options: RunOptions, images: Sequence[str | Path]) -> dict[str, An
         "sandbox_packages": list(options.worker_limits.packages),
         "sandbox_memory_bytes": options.worker_limits.memory_bytes,
         "strategy": options.strategy,
+        "source": source,
         "cache": options.cache if isinstance(options.cache, bool) else str(options.cache),
         "images": [{"path": str(Path(path).resolve()), "sha256": _digest(path)} for path in images],
     }

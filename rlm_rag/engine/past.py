@@ -17,7 +17,7 @@ from rlm_rag.engine.recorded import Call, Recorded, read_recorded
 from rlm_rag.engine.sameness import asked as digest
 from rlm_rag.engine.sameness import check_output, check_same, said, was_cut_short
 from rlm_rag.errors import DivergedError
-from rlm_rag.models.base import Message, Usage
+from rlm_rag.models.base import Completion, Message, Usage
 from rlm_rag.trace import events
 from rlm_rag.trace.reader import Trace
 
@@ -64,8 +64,8 @@ class Past:
 
     @property
     def elapsed_seconds(self) -> float:
-        """How long the run has taken so far."""
-        return self._recorded.elapsed_seconds
+        """How long the run has taken so far; a repetition has all its time again."""
+        return 0.0 if self.is_over else self._recorded.elapsed_seconds
 
     def spent(self) -> Iterator[tuple[events.CallSent, Usage]]:
         """Yield every call that was sent, and what it cost."""
@@ -103,7 +103,7 @@ class Past:
     def last_reply(self, run: str, messages: Sequence[Message]) -> Call | None:
         """Return the reply to a last request, `messages` being the newest of its prompt."""
         words = self._recorded.last_words.get(run, [])
-        if self._replays:
+        if self.is_over:
             return words[-1][1] if words else None
         told = said([{"role": m.role, "content": m.content} for m in messages])
         return next((call for text, call in reversed(words) if told.endswith(text)), None)
@@ -125,6 +125,30 @@ class Past:
         found = next(exact, left[0])
         left.remove(found)
         return found
+
+    def twin(
+        self,
+        run: str,
+        block: int | None,
+        seq: int | None,
+        item: int | None,
+        messages: Sequence[Message],
+    ) -> Completion | None:
+        """Return the reply to the same prompt at another place of its batch.
+
+        They were under way together and so sent as one, but only one was answered in time.
+        """
+        prompt = tuple((message.role, message.content) for message in messages)
+        for call in self._by_place.get((run, block, seq), ()):
+            completion = call.completion
+            if (
+                completion is not None
+                and completion.finish_reason != "length"
+                and call.sent.item != item
+                and _prompt_of(call.sent.messages) == prompt
+            ):
+                return completion
+        return None
 
     def answer(
         self, run: str, block: int, seq: int, name: str, arguments: Mapping[str, Any]
@@ -181,8 +205,9 @@ class Past:
         return found.run
 
     def children_of(self, run: str) -> int:
-        """How many children a run has started."""
-        return sum(child.parent == run for child in self._recorded.runs.values())
+        """The number of the last child of a run; they are not recorded in the order of these."""
+        children = (child.run for child in self._recorded.runs.values() if child.parent == run)
+        return max((int(child.rpartition(".")[2]) for child in children), default=0)
 
     def calls_of(self, run: str) -> int:
         """The number of the last call that a run has sent."""
@@ -203,10 +228,10 @@ class Past:
         """Called where a run would do what its trace does not have.
 
         Raises:
-            LimitReached: it is replayed, and had come to this limit here.
-            DivergedError: it is replayed, and had not ended here.
+            LimitReached: it is only repeated, and had come to this limit here.
+            DivergedError: it is only repeated, and had not ended here.
         """
-        if not self._replays:
+        if not self.is_over:
             return
         ending = self._recorded.endings.get(run) or self._recorded.endings.get(self._root)
         if ending is None:
@@ -271,7 +296,7 @@ class Past:
         end = self._recorded.ends.get(event.run)
         if end is None or end.stop_reason == "interrupted":
             return False
-        if event.run == self._root and end.stop_reason != "answered" and not self._replays:
+        if event.run == self._root and not self.is_over:
             return False
         check_same(f"the answer of {event.run}", event.text, end.text)
         return True

@@ -136,7 +136,11 @@ class Run:
     def _open_lineup(self) -> AbstractAsyncContextManager[Lineup]:
         options = self._options
         return open_lineup(
-            options.names, options.asking, limits=options.limits, cache=options.cache
+            options.names,
+            options.asking,
+            limits=options.limits,
+            cache=options.cache,
+            absent=self._past.is_over,
         )
 
     def _carried_over(self) -> tuple[Budget, Coverage]:
@@ -202,7 +206,7 @@ class Run:
             lineup=lineup,
             slots=Slots(limits.live_children, limits.depth),
             past=self._past,
-            options=to_record(self._options, self._images),
+            options=to_record(self._options, self._images, source=self._corpus.origin),
         )
         view = View(self._corpus, self._retriever)
         stack.push_async_callback(view.aclose)

@@ -16,7 +16,8 @@ from rlm_rag.trace.events import BlockOutput
 _VOLATILE = re.compile(
     r"0x[0-9a-f]{4,}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d|\d+\.\d+(?:e[-+]?\d+)?|\d{10,}"
 )
-# The figures of limits and of what is left of them, which may be higher now.
+# Limits, and what is left of them, may be higher now.
+_STATUS = re.compile(r"(?m)^This is turn \d.*$")
 _FIGURES = re.compile(r"\d[\d,.]*")
 # How far a block came before it was ended depends on the clock.
 _CUT_SHORT = re.compile(r"(?m)^(?:Timeout|WorkerLost): ")
@@ -29,14 +30,10 @@ def asked(arguments: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:24]
 
 
-def without_figures(text: str) -> str:
-    """Return a prompt as it is compared: limits, and what is left of them, may differ."""
-    return _FIGURES.sub("#", text)
-
-
 def said(messages: Sequence[Mapping[str, str]]) -> str:
-    """Return what the root model was told, as it is compared."""
-    return without_figures("\n\n".join(f"{m['role']}: {m['content']}" for m in messages))
+    """Return what the root model was told, as it is compared: without figures."""
+    text = "\n\n".join(f"{m['role']}: {m['content']}" for m in messages)
+    return _FIGURES.sub("#", _STATUS.sub("", text))
 
 
 def check_same(what: str, now: str, then: str) -> None:

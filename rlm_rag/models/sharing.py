@@ -90,7 +90,7 @@ class SharedReplies:
             if outcome.error is not None:
                 raise outcome.error
             if outcome.completion is not None:
-                return _saved(outcome.completion), False
+                return saved(outcome.completion), False
 
     async def _lead(
         self, key: bytes, send: Callable[[], Awaitable[Completion]]
@@ -102,7 +102,7 @@ class SharedReplies:
             kept = None if self._cache is None else await self._cache.get(key)
             if kept is not None:
                 outcome = _Outcome(kept)
-                return _saved(kept), False
+                return saved(kept), False
             completion = await send()
             outcome = _Outcome(completion)
             if self._cache is not None and completion.text:
@@ -136,6 +136,7 @@ def _digest(model: str, api_base: str | None, request: ModelRequest, repetition:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _saved(completion: Completion) -> Completion:
+def saved(completion: Completion) -> Completion:
+    """Return a completion as one that was not sent for."""
     usage = Usage(cached_calls=1, saved_usd=completion.usage.usd or 0.0)
     return replace(completion, usage=usage)

@@ -1,0 +1,108 @@
+"""An answer as the command line shows it, and what it says to the shell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from rlm_rag.cli import streams
+from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
+from rlm_rag.errors import RunInterrupted
+
+if TYPE_CHECKING:
+    from rlm_rag.engine.answer import Answer
+
+
+def answered(ask: Callable[[], Answer]) -> Answer:
+    """Return the answer, or what an interrupted run has of one.
+
+    Raises:
+        KeyboardInterrupt: the run had made no turn.
+    """
+    try:
+        answer = ask()
+    except RunInterrupted as interruption:
+        answer = interruption.answer
+    if answer.stop_reason == "interrupted" and not answer.iterations:
+        raise KeyboardInterrupt
+    return answer
+
+
+def show_answer(answer: Answer, *, as_json: bool, quiet: bool) -> int:
+    """Print an answer, and its figures unless `quiet`; return the exit code."""
+    _show(answer, as_json=as_json)
+    if not quiet:
+        _show_figures(answer)
+    return _exit_code(answer)
+
+
+def _show(answer: Answer, *, as_json: bool) -> None:
+    if as_json:
+        streams.result_json(answer.to_dict())
+    else:
+        _show_text(answer)
+    # What was paid for is shown before anything else can be interrupted.
+    streams.flush()
+
+
+def _show_text(answer: Answer) -> None:
+    streams.result(quote_forgeries(answer.text.rstrip("\n")))
+    if answer.citations:
+        streams.heading("\nCitations")
+    for citation in answer.citations:
+        lines = f"{citation.line}"
+        if citation.end_line != citation.line:
+            lines += f"-{citation.end_line}"
+        streams.result(f"  {streams.one_line(citation.path)}:{lines}  {_MARKS[citation.status]}")
+
+
+_MARKS = {
+    "verified": "[verified]",
+    "located": "[located]",
+    "false": "[FALSE: not found in the corpus]",
+}
+
+
+_LIST_LINE = re.compile(r"\W*citations\W*|.*\[(verified|located|false\b.*)\]\W*", re.IGNORECASE)
+
+
+def quote_forgeries(text: str) -> str:
+    """Mark the lines of an answer that would pass for the checked list below it."""
+    lines = text.splitlines(keepends=True)
+    return "".join(f"> {line}" if _LIST_LINE.fullmatch(line.strip()) else line for line in lines)
+
+
+def _show_figures(answer: Answer) -> None:
+    figures = answer.to_dict()
+    usage, coverage = figures["usage"], figures["coverage"]
+    covered = (
+        f"searched {coverage['searched']:,} of {coverage['files']:,} files, "
+        f"read {coverage['read']:,}, delegated {coverage['delegated']:,}"
+    )
+    price = "price unknown" if usage["usd"] is None else f"${usage['usd']:.4f}"
+    tokens = usage["input_tokens"] + usage["output_tokens"]
+    spent = f"{answer.iterations} turns, {usage['calls']:,} calls, {tokens:,} tokens, {price}"
+    streams.note(f"{covered}; {spent}{_saved(usage)}")
+    for warning in answer.warnings:
+        streams.note(streams.one_line(f"warning: {warning}"))
+    if answer.trace:
+        streams.note(f"trace: {answer.trace}")
+
+
+def _saved(usage: dict[str, Any]) -> str:
+    if not usage["cached_calls"]:
+        return ""
+    money = f", ${usage['saved_usd']:.4f} saved" if usage["saved_usd"] else ""
+    return f", {usage['cached_calls']:,} calls answered without sending{money}"
+
+
+def _exit_code(answer: Answer) -> int:
+    if answer.stop_reason == "answered":
+        return DONE
+    if answer.stop_reason == "interrupted":
+        streams.note("interrupted: the answer is partial")
+        return INTERRUPTED
+    detail = f": {answer.limit_detail}" if answer.limit_detail else ""
+    streams.note(f"stopped early ({answer.stop_reason}){detail}; the answer may be partial")
+    return PARTIAL
