@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from rlm_rag.sandbox.inside.display import clip
 
 TYPE_CHECKING = False
@@ -79,6 +77,8 @@ def readable(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, (dict, list, tuple)):
+        import json
+
         try:
             return json.dumps(value, ensure_ascii=False, indent=2, default=str)
         except (TypeError, ValueError, RecursionError):
