@@ -6,16 +6,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import rlm_rag
-from rlm_rag import Answer, SearchableCorpus
-from rlm_rag.trace.events import CallSent, ReplyReceived
+from rlm_rag import Answer, Limits, SearchableCorpus
+from rlm_rag.errors import DivergedError, ModelError, TraceError, UsageError
+from rlm_rag.trace.events import Answered, CallSent, ReplyReceived, Resumed, RunStarted
 from rlm_rag.trace.reader import read_trace
+from rlm_rag.trace.recorder import Recorder
 from tests.engine.play import block, play
-from tests.servers.loopback import Received, Step, reply
+from tests.servers.loopback import Received, Step, failed, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
 DOCUMENTS = {
@@ -104,3 +107,233 @@ def test_a_run_killed_at_any_point_goes_on_to_the_same_answer_and_pays_nothing_t
         assert whole.usage.calls <= answer.usage.calls <= whole.usage.calls + lost, lines
         assert answer.coverage == whole.coverage, lines
         assert rlm_rag.replay(path, corpus).text == whole.text, lines
+
+
+def test_a_run_killed_in_a_batch_in_a_child_and_at_its_end_goes_on(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    whole = ask(openai_server, corpus, tmp_path)
+    records = read_trace(Path(str(whole.trace))).records
+    leaves = [r.line for r in records if isinstance(r.event, ReplyReceived) and r.event.call > 1]
+    ends = [r.line for r in records if isinstance(r.event, Answered)]
+    for lines in (leaves[0], ends[0] - 3):
+        openai_server.received.clear()
+        path = cut(Path(str(whole.trace)), lines, tmp_path)
+        replies = [r.event for r in records[:lines] if isinstance(r.event, ReplyReceived)]
+        assert rlm_rag.resume(path, corpus).text == whole.text
+        paid = sum(event.usage["calls"] for event in replies)
+        assert len(openai_server.received) == whole.usage.calls - paid
+
+
+@pytest.mark.deep
+def test_a_run_killed_again_and_again_comes_to_its_end(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    whole = ask(openai_server, corpus, tmp_path)
+    path, lines, lost = cut(Path(str(whole.trace)), 5, tmp_path), 5, 0
+    openai_server.received.clear()
+    kept = 0
+    while True:
+        records = read_trace(path).records
+        before = [record.event for record in records]
+        sent = sum(isinstance(event, CallSent) for event in before)
+        kept = sum(isinstance(event, ReplyReceived) for event in before)
+        lost = sent - kept
+        answer = rlm_rag.resume(path, corpus)
+        assert answer.text == whole.text
+        assert whole.usage.calls <= answer.usage.calls <= whole.usage.calls + lost
+        lines += 9
+        if lines >= len(read_trace(path).records):
+            break
+        path = cut(path, lines, tmp_path)
+
+
+def test_a_run_ended_by_a_limit_goes_on_under_a_higher_one(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    turns = [block("a = llm_query('one')"), block("b = llm_query('two')"), block("FINAL(a + b)")]
+
+    def root(first: str, turn: int) -> Step:
+        return reply("So far: one.") if len(openai_server.received) == 5 else turns[turn]
+
+    ended = play(
+        openai_server,
+        corpus,
+        root=root,
+        leaf=leaf,
+        trace=tmp_path,
+        limits=Limits(iterations=2),
+    )
+    assert (ended.stop_reason, ended.text, ended.usage.calls) == ("iterations", "So far: one.", 5)
+    again = rlm_rag.resume(Path(str(ended.trace)), corpus)
+    assert (again.text, again.usage.calls) == ("So far: one.", 5)
+    assert rlm_rag.replay(Path(str(ended.trace)), corpus).text == "So far: one."
+    assert len(openai_server.received) == 5
+    with pytest.raises(UsageError, match="iterations"):
+        rlm_rag.resume(Path(str(ended.trace)), corpus, raised={"iterations": 1})
+    answer = rlm_rag.resume(Path(str(ended.trace)), corpus, raised={"iterations": 9})
+    assert (answer.stop_reason, answer.text, answer.usage.calls) == (
+        "answered",
+        "re: onere: two",
+        6,
+    )
+    assert answer.trace == ended.trace
+    trace = read_trace(Path(str(ended.trace)))
+    assert [event.limits["iterations"] for event in trace.of_type(Resumed)] == [2, 9]
+    assert rlm_rag.replay(Path(str(ended.trace)), corpus).text == "re: onere: two"
+
+
+def test_what_was_spent_counts_towards_the_limits(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    def root(first: str, turn: int) -> Step:
+        return block(f"print(len(llm_query_batched([f'{{i}} of {turn}' for i in range(4)])))")
+
+    ended = play(
+        openai_server, corpus, root=root, leaf=leaf, trace=tmp_path, limits=Limits(calls=8)
+    )
+    assert (ended.stop_reason, ended.usage.calls) == ("budget_calls", 8)
+    answer = rlm_rag.resume(Path(str(ended.trace)), corpus, raised={"calls": 12})
+    assert (answer.stop_reason, answer.usage.calls) == ("budget_calls", 12)
+    assert len(openai_server.received) == 12
+
+
+def test_another_corpus_is_not_taken_for_the_runs(
+    openai_server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "a.py").write_text("def backoff():\n    return 1\n")
+    with rlm_rag.load(folder) as corpus:
+        asked = play(
+            openai_server, corpus, root=[block("FINAL(read('a.py'))")], trace=tmp_path / "runs"
+        )
+    assert rlm_rag.replay(Path(str(asked.trace))).text == asked.text
+    (folder / "a.py").write_text("def backoff():\n    return 22\n")
+    for again in (rlm_rag.resume, rlm_rag.replay):
+        with pytest.raises(DivergedError, match=r"it has 1 documents, 29 bytes.* 28 bytes"):
+            again(Path(str(asked.trace)))
+
+
+def test_a_block_that_does_something_else_this_time_is_named(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    asked = play(
+        openai_server,
+        corpus,
+        root=[block("import os\nllm_query(os.urandom(8).hex())"), block("FINAL('done')")],
+        trace=tmp_path,
+    )
+    before = Path(str(asked.trace)).read_bytes()
+    with pytest.raises(DivergedError, match=r"block 1 of .* calls llm_query with arguments"):
+        rlm_rag.replay(Path(str(asked.trace)), corpus)
+    assert Path(str(asked.trace)).read_bytes() == before
+
+
+def test_output_that_differs_is_named_but_for_clocks_and_addresses(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    volatile = "import time, os\nprint(time.time(), object(), time.strftime('%H:%M:%S'))"
+    fine = play(
+        openai_server, corpus, root=[block(volatile), block("FINAL('done')")], trace=tmp_path
+    )
+    assert rlm_rag.replay(Path(str(fine.trace)), corpus).text == "done"
+    other = play(
+        openai_server,
+        corpus,
+        root=[block("import os\nprint(os.urandom(4).hex())"), block("FINAL('done')")],
+        trace=tmp_path,
+    )
+    with pytest.raises(DivergedError, match="the output of block 1"):
+        rlm_rag.replay(Path(str(other.trace)), corpus)
+
+
+def test_a_failed_call_of_the_root_is_made_again(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    answers = [block("print(1)"), failed(401, "the key was revoked"), block("FINAL('mended')")]
+
+    def root(first: str, turn: int) -> Step:
+        return answers[len(openai_server.received) - 1]
+
+    ended = play(openai_server, corpus, root=root, trace=tmp_path)
+    assert ended.stop_reason == "errors"
+    assert rlm_rag.replay(Path(str(ended.trace)), corpus).text == ended.text
+    answer = rlm_rag.resume(Path(str(ended.trace)), corpus)
+    assert (answer.text, len(openai_server.received)) == ("mended", 3)
+
+
+def test_a_run_that_failed_at_its_first_call_can_be_taken_up(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError):
+        play(openai_server, corpus, root=[failed(401, "no such key")], trace=tmp_path)
+    (trace,) = tmp_path.glob("*.jsonl")
+    openai_server.script = [block("FINAL('now')")]
+    assert rlm_rag.resume(trace, corpus).text == "now"
+
+
+def test_a_task_cancelled_by_a_block_stays_so_and_one_told_hears_it_once(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    def child(first: str, turn: int) -> Step:
+        return block("FINAL('told')" if turn == 2 else f"print(llm_query('wait {turn}'))")
+
+    def slow(prompt: str) -> Step:
+        return replace(leaf(prompt), delay_seconds=0.1)
+
+    root = [
+        block("one = spawn(rlm_query, 'First.')\ntwo = spawn(llm_query, 'slow')\ntwo.cancel()"),
+        block("print(one.tell('look at docs'), one.status)"),
+        block("print(two.status, rlm_await(one))"),
+        block("FINAL(f'{two.status} {rlm_await(one)}')"),
+    ]
+    whole = play(openai_server, corpus, root=root, child=child, leaf=slow, trace=tmp_path)
+    assert whole.text == "cancelled told"
+    told = sum("look at docs" in str(r.messages) for r in openai_server.received)
+    records = read_trace(Path(str(whole.trace))).records
+    started = [r.line for r in records if r.event.run != records[0].event.run]
+    for lines in (started[len(started) // 2], started[-1]):
+        openai_server.received.clear()
+        path = cut(Path(str(whole.trace)), lines, tmp_path)
+        assert rlm_rag.resume(path, corpus).text == whole.text
+        for request in openai_server.received:
+            assert str(request.messages).count("Your parent says") <= 1
+    assert told
+
+
+def test_a_run_that_goes_on_elsewhere_is_left_alone(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    whole = play(openai_server, corpus, root=[block("FINAL('done')")], trace=tmp_path)
+    path = cut(Path(str(whole.trace)), 2, tmp_path)
+    events = len(read_trace(path).records)
+    with Recorder(path, after=events), pytest.raises(TraceError, match="the run goes on"):
+        rlm_rag.resume(path, corpus)
+    with pytest.raises(TraceError, match="did not come to an answer"):
+        rlm_rag.replay(path, corpus)
+    assert rlm_rag.resume(path, corpus).text == "done"
+
+
+def test_a_trace_keeps_no_header_and_no_password(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    asked = play(
+        openai_server,
+        corpus,
+        root=[block("FINAL('done')")],
+        trace=tmp_path,
+        headers={"X-Team": "hush-hush"},
+        model_options={"top_p": 0.5},
+    )
+    path = Path(str(asked.trace))
+    assert "hush-hush" not in path.read_text()
+    (run,) = read_trace(path).of_type(RunStarted)
+    assert run.options["headers"] == ["X-Team"]
+    assert rlm_rag.replay(path, corpus).text == "done"
+    path = cut(path, 2, tmp_path)
+    with pytest.raises(UsageError, match="X-Team"):
+        rlm_rag.resume(path, corpus)
+    assert rlm_rag.resume(path, corpus, headers={"X-Team": "hush-hush"}).text == "done"
+    assert openai_server.received[-1].headers["x-team"] == "hush-hush"
+    assert openai_server.received[-1].json["top_p"] == 0.5

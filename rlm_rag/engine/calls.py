@@ -157,7 +157,7 @@ class ModelCalls:
         """Return the call that was answered before in the place of this one."""
         past, run = self._past, self._run_id
         if asking.final:
-            return past.last_reply(run, asking.messages)
+            return past.last_reply(run, asking.turn, asking.messages)
         if asking.turn is not None:
             return past.root_reply(run, asking.turn)
         return past.leaf_reply(run, asking.block, asking.seq, asking.item, asking.messages)

@@ -307,7 +307,7 @@ class Loop:
         self._recorder.record(events.TurnStarted(run=self._run_id, turn=turn, messages=new))
         try:
             completion = await self._calls.complete(
-                self._root, self._history.messages, role="root", final=True
+                self._root, self._history.messages, role="root", turn=turn, final=True
             )
         except (ModelError, LimitReached):
             return self._fallback(stop_reason, detail, detail)

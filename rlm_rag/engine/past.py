@@ -15,7 +15,13 @@ from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.budget import LimitReached
 from rlm_rag.engine.recorded import Call, Recorded, read_recorded
 from rlm_rag.engine.sameness import asked as digest
-from rlm_rag.engine.sameness import check_output, check_same, said, was_cut_short
+from rlm_rag.engine.sameness import (
+    check_output,
+    check_same,
+    said,
+    was_cut_short,
+    without_figures,
+)
 from rlm_rag.errors import DivergedError
 from rlm_rag.models.base import Completion, Message, Usage
 from rlm_rag.trace import events
@@ -100,13 +106,14 @@ class Past:
         """Return the root model's reply to a turn, None where none came."""
         return self._recorded.root_replies.get((run, turn))
 
-    def last_reply(self, run: str, messages: Sequence[Message]) -> Call | None:
-        """Return the reply to a last request, `messages` being the newest of its prompt."""
+    def last_reply(self, run: str, turn: int | None, messages: Sequence[Message]) -> Call | None:
+        """Return the reply to a last request in that turn, which stands at the prompt's end."""
         words = self._recorded.last_words.get(run, [])
         if self.is_over:
-            return words[-1][1] if words else None
-        told = said([{"role": m.role, "content": m.content} for m in messages])
-        return next((call for text, call in reversed(words) if told.endswith(text)), None)
+            return words[-1][2] if words else None
+        asked = without_figures(messages[-1].content)
+        same = (call for at, text, call in reversed(words) if at == turn and asked.endswith(text))
+        return next(same, None)
 
     def leaf_reply(
         self,

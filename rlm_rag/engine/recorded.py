@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
-from rlm_rag.engine.sameness import said
+from rlm_rag.engine.sameness import without_figures
 from rlm_rag.models.base import Completion, FinishReason, Usage
 from rlm_rag.trace import events
 from rlm_rag.trace.reader import Trace
@@ -46,7 +46,7 @@ class Call:
 @dataclass(slots=True)
 class Recorded:
     """What a trace holds. `endings` are the limits that ended runs and were not raised since;
-    `last_words` what a run was told then, as it is compared, and the reply."""
+    `last_words` the turn, what was asked for then, as it is compared, and the reply."""
 
     runs: dict[str, events.RunStarted] = field(default_factory=dict)
     turns: dict[Turn, events.TurnStarted] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Recorded:
     calls: list[Call] = field(default_factory=list)
     root_replies: dict[Turn, Call] = field(default_factory=dict)
     endings: dict[str, events.LimitReached] = field(default_factory=dict)
-    last_words: dict[str, list[tuple[str, Call]]] = field(default_factory=dict)
+    last_words: dict[str, list[tuple[int, str, Call]]] = field(default_factory=dict)
     answers: dict[Turn, list[events.Served | events.Retrieved]] = field(default_factory=dict)
     tasks: dict[Turn, events.TaskStarted] = field(default_factory=dict)
     task_ends: dict[Turn, events.TaskEnded] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class _Reading:
             self.found.root_replies[event.run, told.turn] = call
         else:
             words = self.found.last_words.setdefault(event.run, [])
-            words.append((said(told.messages), call))
+            words.append((told.turn, without_figures(told.messages[-1]["content"]), call))
 
     def _served(self, event: events.Served | events.Retrieved) -> None:
         self.found.answers.setdefault((event.run, event.block), []).append(event)

@@ -31,8 +31,12 @@ def asked(arguments: Mapping[str, Any]) -> str:
 
 
 def said(messages: Sequence[Mapping[str, str]]) -> str:
-    """Return what the root model was told, as it is compared: without figures."""
-    text = "\n\n".join(f"{m['role']}: {m['content']}" for m in messages)
+    """Return what the root model was told, as it is compared."""
+    return without_figures("\n\n".join(f"{m['role']}: {m['content']}" for m in messages))
+
+
+def without_figures(text: str) -> str:
+    """Return a text of a prompt as it is compared."""
     return _FIGURES.sub("#", _STATUS.sub("", text))
 
 
