@@ -21,7 +21,16 @@ PREPARE_SECONDS = 30.0
 
 _BATCH = 500
 _PACK = "tree_sitter_language_pack"
-_ANALYSIS = ("definitions", "grammars", "headings", "languages", "signatures", "skeleton", "tree")
+_ANALYSIS = (
+    "definitions",
+    "grammars",
+    "headings",
+    "languages",
+    "repairs",
+    "signatures",
+    "skeleton",
+    "tree",
+)
 
 
 class Catalogue:

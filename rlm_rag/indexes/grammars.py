@@ -21,7 +21,8 @@ class Grammar:
 
     Without one, the extra's pack has it under the name `pack`, by default its own. `query` names
     the file of its query where that is another language's, `comment` matches how a line begins
-    that is a comment. With `inside` the first string of a body is its documentation.
+    that is a comment. With `inside` the first string of a body is its documentation. With
+    `clauses` several definitions of one name in a row are one; a `preprocessed` text has macros.
     """
 
     name: str
@@ -33,10 +34,13 @@ class Grammar:
     query: str = ""
     comment: bytes = rb"//+[/!<]*"
     inside: bool = False
+    clauses: bool = False
+    preprocessed: bool = False
 
 
 _HASH = rb"#+(?![\[!])[:']?"
 _DASHES = rb"--+[ |]*"
+_PARENTHESES = rb"\(\*+"
 
 GRAMMARS = (
     Grammar("python", (".py", ".pyi"), wheel="tree_sitter_python", comment=_HASH, inside=True),
@@ -56,6 +60,57 @@ GRAMMARS = (
     ),
     Grammar("go", (".go",), wheel="tree_sitter_go"),
     Grammar("rust", (".rs",), wheel="tree_sitter_rust"),
+    Grammar("java", (".java",), wheel="tree_sitter_java"),
+    Grammar("kotlin", (".kt", ".kts"), wheel="tree_sitter_kotlin"),
+    Grammar("scala", (".scala", ".sc", ".sbt"), wheel="tree_sitter_scala"),
+    Grammar("swift", (".swift",), wheel="tree_sitter_swift"),
+    Grammar("c", (".c",), wheel="tree_sitter_c", preprocessed=True),
+    Grammar(
+        "cpp",
+        (".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp"),
+        wheel="tree_sitter_cpp",
+        preprocessed=True,
+    ),
+    Grammar("csharp", (".cs",), wheel="tree_sitter_c_sharp"),
+    Grammar(
+        "ruby",
+        (".rb", ".rake", ".gemspec", ".ru"),
+        ("Rakefile", "Gemfile", "Vagrantfile", "Guardfile"),
+        wheel="tree_sitter_ruby",
+        comment=_HASH,
+    ),
+    Grammar(
+        "php",
+        (".php", ".phtml", ".inc"),
+        wheel="tree_sitter_php",
+        function="language_php",
+        comment=rb"#|//+",
+    ),
+    Grammar(
+        "bash",
+        (".sh", ".bash", ".zsh", ".ksh", ".bats"),
+        (".bashrc", ".bash_profile", ".profile", ".zshrc"),
+        wheel="tree_sitter_bash",
+        comment=_HASH,
+    ),
+    Grammar("lua", (".lua",), wheel="tree_sitter_lua", comment=_DASHES),
+    Grammar("perl", (".pl", ".pm", ".t"), comment=_HASH),
+    Grammar("r", (".r", ".R"), comment=_HASH),
+    Grammar("julia", (".jl",), comment=_HASH),
+    Grammar("haskell", (".hs",), comment=_DASHES, clauses=True),
+    Grammar("ocaml", (".ml",), comment=_PARENTHESES),
+    Grammar("ocaml_interface", (".mli",), query="ocaml", comment=_PARENTHESES),
+    Grammar("elixir", (".ex", ".exs"), comment=_HASH, clauses=True),
+    Grammar("erlang", (".erl", ".hrl"), comment=rb"%+", clauses=True),
+    Grammar("dart", (".dart",)),
+    Grammar("sql", (".sql",), comment=_DASHES),
+    Grammar("hcl", (".hcl", ".tf", ".tfvars"), comment=rb"#|//"),
+    Grammar("proto", (".proto",)),
+    Grammar("make", (".mk", ".mak"), ("Makefile", "makefile", "GNUmakefile"), comment=_HASH),
+    Grammar("dockerfile", (".dockerfile",), ("Dockerfile", "Containerfile"), comment=_HASH),
+    Grammar("css", (".css",)),
+    Grammar("html", (".html", ".htm", ".xhtml")),
+    Grammar("latex", (".tex", ".sty", ".cls", ".ltx"), comment=rb"%+"),
 )
 
 # A header's first lines tell whether it is of C or of C++.

@@ -5,6 +5,7 @@ Reads a line of JSON and the bytes that it announces, and writes a line of JSON,
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from typing import Any
@@ -24,6 +25,8 @@ def main() -> None:
     """Serve until stdin ends."""
     end_with_parent()
     _confine()
+    # Nothing here is a cycle, and looking for some takes a tenth of the time.
+    gc.disable()
     requests, replies = sys.stdin.buffer, sys.stdout.buffer
     while header := requests.readline():
         request = json.loads(header)

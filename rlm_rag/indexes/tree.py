@@ -13,20 +13,26 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from rlm_rag.errors import MissingExtraError
 from rlm_rag.indexes.grammars import EXTRA, Grammar
+from rlm_rag.indexes.repairs import branches, without_macros
 from rlm_rag.indexes.signatures import doc_above, doc_inside, signature
 from rlm_rag.indexes.skeleton import Definition
+from rlm_rag.lines import line_starts
 
 MAX_DEFINITIONS = 50_000
 MAX_NAME_CHARS = 200
+# Nodes looked at for what could not be read: more, and the text is of another language.
+_MOST_BROKEN = 5_000
 
 _QUERIES = Path(__file__).with_name("queries")
 _RUNS_CODE = frozenset(("function", "method", "macro"))
 _HOLDS_METHODS = frozenset(
     ("class", "struct", "interface", "trait", "impl", "object", "enum", "record", "protocol")
 )
-# Inside a function these are its own affair.
 _STATE = frozenset(("variable", "constant", "field", "property"))
-_MEMBERS = {"function": "method", "variable": "field"}
+# Inside a function these are its own affair.
+_LOCAL = _STATE | {"declaration"}
+_MEMBERS = {"function": "method", "declaration": "method", "variable": "field"}
+_UNNAMED = {"companion": "Companion"}
 _UNDOCUMENTED = frozenset(("variable", "field", "enumerator", "heading", "key"))
 _QUALIFIED = frozenset(("function", "method", "class", "struct", "variable", "constant", "type"))
 _QUALIFIER = re.compile(r"(?P<scope>.+?)(?:::|\.|:)(?P<name>operator\b.*|~?\w+[?!=]?)", re.DOTALL)
@@ -56,14 +62,73 @@ class _Loaded:
 def parsed(data: bytes, grammar: Grammar) -> list[Definition]:
     """Return the definitions of a text, in its order; at most 50,000.
 
+    What a grammar cannot read is scanned lexically for the definitions in it.
+
     Raises:
         MissingExtraError: the grammar is not installed.
     """
     text = data.replace(b"\r", b"\n") if b"\r" in data and b"\n" not in data else data
     loaded = _loaded(grammar)
-    tree = loaded.parser.parse(text)
-    found = sorted(_found(loaded.cursor, tree.root_node), key=lambda one: (one.start, -one.end))
+    if grammar.preprocessed:
+        first, others = branches(without_macros(text), grammar.name)
+        found, broken = _read(loaded, first)
+        if others is not None:
+            found = _joined(found, _read(loaded, others)[0])
+    else:
+        found, broken = _read(loaded, text)
+    if broken:
+        found = _joined(found, _scanned(text, broken, grammar))
+    found.sort(key=lambda one: (one.start, -one.end))
+    if grammar.clauses:
+        found = _without_clauses(found)
     return list(_nested(found, text, grammar))[:MAX_DEFINITIONS]
+
+
+def _read(loaded: _Loaded, text: bytes) -> tuple[list[_Found], set[int]]:
+    """Return what the grammar finds, and the rows that it could not read."""
+    root = loaded.parser.parse(text).root_node
+    broken: set[int] = set()
+    waiting = [root] if root.has_error else []
+    for _ in range(_MOST_BROKEN):
+        if not waiting:
+            break
+        node = waiting.pop()
+        if node.is_error or node.is_missing:
+            broken.update(range(node.start_point[0], node.end_point[0] + 1))
+        else:
+            waiting.extend(child for child in node.children if child.has_error)
+    return list(_found(loaded.cursor, root)), broken
+
+
+def _joined(found: list[_Found], others: list[_Found]) -> list[_Found]:
+    """Return what was found, and of the others what stands on a line where that name is not."""
+    known = {(one.row, one.name) for one in found}
+    return found + [one for one in others if (one.row, one.name) not in known]
+
+
+def _scanned(text: bytes, rows: set[int], grammar: Grammar) -> list[_Found]:
+    """Return the definitions that a lexical scan finds on some rows."""
+    # Not before it is needed: its patterns take a while to compile.
+    from rlm_rag.indexes.definitions import definitions
+
+    starts = line_starts(text)
+    lines = text.split(b"\n")
+    only = b"\n".join(line if row in rows else b"" for row, line in enumerate(lines))
+    found = []
+    for one in definitions(f"a{grammar.suffixes[0]}", only):
+        if one.kind in _STATE or one.kind == "definition":
+            continue
+        start = starts[one.line - 1]
+        if grammar.preprocessed and text[start : start + 1] in (b" ", b"\t"):
+            # Where braces were lost, what is indented may as well be a call.
+            continue
+        end = starts[one.line] - 1 if one.line < len(starts) else len(text)
+        name_end = text.find(one.name.encode(), start) + len(one.name.encode())
+        row = one.line - 1
+        found.append(
+            _Found(start, end, row, row, row, one.kind, one.name, max(start, name_end), "", -1)
+        )
+    return found
 
 
 @cache
@@ -101,9 +166,10 @@ def _found(cursor: QueryCursor, root: Node) -> Iterator[_Found]:
 def _one(captures: dict[str, list[Node]]) -> _Found:
     name = captures["name"][0]
     kind = next(key for key in captures if key != "name" and key[0] != "_")
+    named = _UNNAMED.get(name.type) or _text(name)
     node = captures[kind][0]
     body = captures.get("_body")
-    inside = body[0] if body else node.child_by_field_name("body")
+    inside = body[0] if body else _body_of(node)
     scope = captures.get("_scope")
     return _Found(
         node.start_byte,
@@ -112,16 +178,42 @@ def _one(captures: dict[str, list[Node]]) -> _Found:
         node.start_point[0],
         node.end_point[0] - (node.end_point[1] == 0 and node.end_point[0] > name.start_point[0]),
         kind,
-        _text(name),
+        named.removesuffix("=") if kind == "alias" else named,
         name.end_byte,
         _text(scope[0]) if scope else "",
         inside.start_byte if inside is not None and inside.start_byte >= name.end_byte else -1,
     )
 
 
+def _body_of(node: Node) -> Node | None:
+    """Return the body of a definition: what its grammar calls so, or its last part if named so."""
+    body = node.child_by_field_name("body")
+    if body is not None or not node.named_child_count:
+        return body
+    last = node.named_child(node.named_child_count - 1)
+    return last if last is not None and last.type.endswith(("body", "block")) else None
+
+
 def _text(node: Node) -> str:
     text = (node.text or b"")[: 4 * MAX_NAME_CHARS].decode("utf-8", "replace")
-    return _SPACES.sub(" ", text).strip("\"'`: ")[:MAX_NAME_CHARS]
+    if text.isidentifier():
+        return text[:MAX_NAME_CHARS]
+    shown = _SPACES.sub(" ", text).strip("\"'`: ")
+    if shown[:1] + shown[-1:] in ("()", "{}") and len(shown) > 2:
+        shown = shown[1:-1].strip()
+    return shown[:MAX_NAME_CHARS]
+
+
+def _without_clauses(found: Sequence[_Found]) -> list[_Found]:
+    """Join the clauses of a function, which follow each other, to the first of them."""
+    kept: list[_Found] = []
+    for one in found:
+        last = kept[-1] if kept else None
+        if last and (last.kind, last.name) == (one.kind, one.name) and last.end <= one.start:
+            last.end, last.end_row = one.end, one.end_row
+        else:
+            kept.append(one)
+    return kept
 
 
 def _nested(found: Sequence[_Found], text: bytes, grammar: Grammar) -> Iterator[Definition]:
@@ -133,9 +225,9 @@ def _nested(found: Sequence[_Found], text: bytes, grammar: Grammar) -> Iterator[
             enclosing.pop()
         if not one.name:
             continue
+        if one.kind in _LOCAL and enclosing and enclosing[-1].kind in _RUNS_CODE:
+            continue
         if one.kind in _STATE:
-            if any(outer.kind in _RUNS_CODE for outer in enclosing):
-                continue
             # Set again, it is still the same.
             place = (enclosing[-1].start if enclosing else -1, one.name)
             if place in stated:

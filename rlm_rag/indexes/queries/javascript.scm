@@ -25,3 +25,7 @@
 (program (variable_declaration (variable_declarator name: (identifier) @name) @variable))
 (program (export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @variable)))
 (program (export_statement (variable_declaration (variable_declarator name: (identifier) @name) @variable)))
+(program (_ (variable_declarator name: (object_pattern [
+  (shorthand_property_identifier_pattern) @name
+  (pair_pattern value: (identifier) @name)])) @variable))
+(program (_ (variable_declarator name: (array_pattern (identifier) @name)) @variable))

@@ -39,3 +39,7 @@
 (internal_module body: (statement_block (lexical_declaration (variable_declarator name: (identifier) @name) @variable)))
 (ambient_declaration (lexical_declaration (variable_declarator name: (identifier) @name) @variable))
 (ambient_declaration (variable_declaration (variable_declarator name: (identifier) @name) @variable))
+(program (_ (variable_declarator name: (object_pattern [
+  (shorthand_property_identifier_pattern) @name
+  (pair_pattern value: (identifier) @name)])) @variable))
+(program (_ (variable_declarator name: (array_pattern (identifier) @name)) @variable))

@@ -1,0 +1,1 @@
+"""How many of the definitions that universal-ctags finds the outline has, by language."""

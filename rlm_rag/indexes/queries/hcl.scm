@@ -1,0 +1,5 @@
+(body (block . (identifier) @_k [(string_lit) (identifier)] @_scope . [(string_lit) (identifier)] @name . (block_start)) @block)
+(body (block . (identifier) @_k . [(string_lit) (identifier)] @name . (block_start)) @block)
+(body (block . (identifier) @name . (block_start)) @block)
+(config_file (body (attribute (identifier) @name) @variable))
+(block (identifier) @_l (body (attribute (identifier) @name) @variable) (#eq? @_l "locals"))

@@ -1,0 +1,9 @@
+(part text: (curly_group) @name) @heading
+(chapter text: (curly_group) @name) @heading
+(section text: (curly_group) @name) @heading
+(subsection text: (curly_group) @name) @heading
+(subsubsection text: (curly_group) @name) @heading
+(paragraph text: (curly_group) @name) @heading
+(label_definition name: (_) @name) @label
+(new_command_definition declaration: (_) @name) @macro
+(environment_definition name: (_) @name) @macro

@@ -1,0 +1,16 @@
+(package_clause name: (_) @name) @package
+(package_object name: (_) @name) @object
+(class_definition name: (_) @name) @class
+(object_definition name: (_) @name) @object
+(trait_definition name: (_) @name) @trait
+(enum_definition name: (_) @name) @enum
+(simple_enum_case name: (_) @name) @enumerator
+(full_enum_case name: (_) @name) @enumerator
+(function_definition name: (_) @name) @function
+(function_declaration name: (_) @name) @function
+(val_definition pattern: (identifier) @name) @variable
+(var_definition pattern: (identifier) @name) @variable
+(val_declaration name: (_) @name) @variable
+(var_declaration name: (_) @name) @variable
+(type_definition name: (_) @name) @type
+(given_definition name: (_) @name) @variable
