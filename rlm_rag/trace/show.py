@@ -14,6 +14,7 @@ from rlm_rag.trace.events import (
     Event,
     LimitReached,
     ReplyReceived,
+    Resumed,
     Retrieved,
     RunStarted,
     TaskEnded,
@@ -48,7 +49,13 @@ def render(trace: Trace, *, full: bool = False) -> Iterator[str]:
 
 def _ended(trace: Trace) -> bool:
     root = trace.root
-    return root is not None and any(event.run == root.run for event in trace.of_type(Answered))
+    ended = False
+    for event in trace.events:
+        if isinstance(event, Resumed):
+            ended = False
+        elif isinstance(event, Answered) and root is not None and event.run == root.run:
+            ended = True
+    return ended
 
 
 class _View:
@@ -68,6 +75,8 @@ class _View:
         match event:
             case RunStarted():
                 yield from self._start(event, time)
+            case Resumed():
+                yield f"Resumed by rlm-rag {_one_line(event.version)}, {_one_line(time)}"
             case TurnStarted():
                 yield ""
                 yield f"== Turn {event.turn}"

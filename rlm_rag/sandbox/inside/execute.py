@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 from rlm_rag.sandbox.inside.display import clip, show
 from rlm_rag.sandbox.inside.interrupts import run_interruptible
@@ -26,16 +27,26 @@ _INTERRUPTED = "the block was interrupted: its time was up, or the run was stopp
 _EXITED = 'exiting does not end the run; set answer["ready"] = True, or call FINAL(text)'
 
 
-def prepare() -> None:
-    """Import what blocks need: done after the hello, in time that nobody waits for."""
-    import _ast  # noqa: F401
-    import linecache  # noqa: F401
-    import traceback  # noqa: F401
-    import warnings
+# Sources that `linecache` does not have yet, by name; empty once it was imported.
+_unfiled: dict[str, str] = {}
+# Words of code that may look at its own source, apart from what it raises.
+_LOOKING = ("traceback", "linecache", "inspect", "logging", "warnings", "pdb")
 
-    # Of "\d" in a plain string, or of fork among threads: noise in a model's next turn.
+
+def hush() -> None:
+    """Silence what would be noise in a model's next turn: of "\\d", or of fork among threads."""
     warnings.simplefilter("ignore", SyntaxWarning)
     warnings.simplefilter("ignore", DeprecationWarning)
+
+
+def prepare() -> None:
+    """Import what describes errors, once nobody waits, or when one is described."""
+    import linecache
+    import traceback  # noqa: F401
+
+    for filename, code in _unfiled.items():
+        _file_source(linecache.cache, filename, code)
+    _unfiled.clear()
 
 
 class Executor:
@@ -50,12 +61,13 @@ class Executor:
     ) -> tuple[str | None, BaseException | None]:
         """Run a block; return its last expression's value as text, and what it raised."""
         try:
-            return run_interruptible(self._run, block_name(block), code, limit_chars), None
+            return run_interruptible(self._run, block, code, limit_chars), None
         except BaseException as error:
             return None, error
 
-    def _run(self, filename: str, code: str, limit_chars: int) -> str | None:
-        compiled = compile_block(code, filename)
+    def _run(self, block: int, code: str, limit_chars: int) -> str | None:
+        compiled = compile_block(code, block_name(block))
+        _seed(block, code)
         self._names.pop(LAST_VALUE, None)
         result = eval(compiled, self._names)
         if compiled.co_flags & _CO_COROUTINE:
@@ -86,6 +98,20 @@ class Executor:
                 task.exception()
 
 
+def _seed(block: int, code: str) -> None:
+    """Make chance the same whenever this block runs, so that a run can be repeated.
+
+    Importing `random` takes a millisecond, which blocks that have no use for it do not pay.
+    """
+    if "random" in code or "random" in sys.modules:
+        import random
+
+        random.seed(block)
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed(block)
+
+
 def compile_block(code: str, filename: str) -> CodeType:
     """Return the code of a block, which leaves the expression that ends it in `LAST_VALUE`.
 
@@ -94,6 +120,8 @@ def compile_block(code: str, filename: str) -> CodeType:
     """
     from _ast import Assign, Expr, Name, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST, Store
 
+    if any(word in code for word in _LOOKING):
+        prepare()
     remember_source(filename, code)
     flags = PyCF_ALLOW_TOP_LEVEL_AWAIT
     tree = compile(code, filename, "exec", flags | PyCF_ONLY_AST, dont_inherit=True)
@@ -116,9 +144,15 @@ def block_name(block: int) -> str:
 
 def remember_source(filename: str, code: str) -> None:
     """Let tracebacks show the lines of a block."""
-    import linecache
+    linecache = sys.modules.get("linecache")
+    if linecache is None:
+        _unfiled[filename] = code
+    else:
+        _file_source(linecache.cache, filename, code)
 
-    linecache.cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
+
+def _file_source(cache: dict[str, Any], filename: str, code: str) -> None:
+    cache[filename] = (len(code), None, code.splitlines(keepends=True), filename)
 
 
 def describe(error: BaseException, *, interrupted: bool) -> dict[str, str]:
@@ -140,6 +174,7 @@ def describe(error: BaseException, *, interrupted: bool) -> dict[str, str]:
 
 
 def _traceback(error: BaseException) -> str:
+    prepare()
     import traceback
 
     report = traceback.TracebackException.from_exception(error, max_group_width=5)
