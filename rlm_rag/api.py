@@ -75,6 +75,8 @@ class RlmOptions(TypedDict, total=False):
     sandbox_packages: Sequence[str]
     sandbox_memory_bytes: int | None
     strategy: str
+    profile: str
+    system_prompt: str | None
     headers: Mapping[str, str] | None
     price: str | None
     models_at_depth: Mapping[int, str] | None
@@ -311,6 +313,8 @@ class RLM:
         sandbox_packages: Sequence[str] = (),
         sandbox_memory_bytes: int | None = None,
         strategy: str = "auto",
+        profile: str = "auto",
+        system_prompt: str | None = None,
         headers: Mapping[str, str] | None = None,
         price: str | None = None,
         models_at_depth: Mapping[int, str] | None = None,
@@ -331,6 +335,8 @@ class RLM:
             sandbox_image=sandbox_image or DEFAULT_IMAGE,
             worker_limits=_worker_limits(sandbox_packages, sandbox_memory_bytes),
             strategy=strategy,
+            profile=profile,
+            system_prompt=system_prompt,
             trace=trace,
             cache=cache,
             on_event=on_event,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import SettingsError
-from rlm_rag.settings import SETTINGS, Settings, read_settings, user_config_file
+from rlm_rag.setting_table import SETTINGS
+from rlm_rag.settings import Settings, read_settings, user_config_file
 
 DEFAULTS = {item.name: item.default for item in fields(Limits)}
 

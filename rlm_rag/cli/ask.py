@@ -22,7 +22,8 @@ from rlm_rag.cli.options import (
     take_loading,
 )
 from rlm_rag.engine.limits import Limits
-from rlm_rag.settings import SANDBOXES, STRATEGIES, Settings, Value, read_settings
+from rlm_rag.setting_table import PROFILES, SANDBOXES, STRATEGIES, Value
+from rlm_rag.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from rlm_rag.api import RLM
@@ -47,6 +48,7 @@ _SETTINGS_OPTIONS = (
     click.option("--sandbox-memory", metavar="SIZE", help="Memory of the code, such as 2G."),
     click.option("--temperature", metavar="T", help="The provider's own if unset."),
     click.option("--strategy", metavar="|".join(STRATEGIES), help="How the answer is sought."),
+    click.option("--profile", metavar="|".join(PROFILES), help="The prompts of root models."),
     click.option("--max-iterations", metavar="N", help="Turns of the root model."),
     click.option("--max-depth", metavar="N", help="Levels of child models."),
     click.option("--max-calls", metavar="N", help="Requests to providers."),
@@ -157,6 +159,7 @@ def _rlm(settings: Settings, models: ModelFlags, display: Display) -> RLM:
         sandbox_packages=settings.sandbox_packages,
         sandbox_memory_bytes=settings.sandbox_memory,
         strategy=settings.strategy,
+        profile=settings.profile,
         temperature=settings.temperature,
         cache=settings.cache,
         trace=settings.trace,

@@ -7,7 +7,8 @@ import click
 from rlm_rag.cli import streams
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.options import LIMIT_DEFAULTS, json_option
-from rlm_rag.settings import SETTINGS, Setting, Settings, Value, read_settings, user_config_file
+from rlm_rag.setting_table import SETTINGS, Setting, Value
+from rlm_rag.settings import Settings, read_settings, user_config_file
 
 
 @click.command()

@@ -12,7 +12,8 @@ from typing import Any
 from rlm_rag.engine.answer import usage_dict
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import PricedModel
-from rlm_rag.engine.loop import Ending, Loop
+from rlm_rag.engine.ending import Ending
+from rlm_rag.engine.loop import Loop
 from rlm_rag.engine.material import Reader
 from rlm_rag.engine.meter import Meter, metered
 from rlm_rag.engine.subcalls import LeafReply, SubCalls, failed, gather_within

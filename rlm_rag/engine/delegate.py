@@ -93,6 +93,35 @@ class Delegate:
         )
         return reply.to_json()
 
+    async def fitted(
+        self,
+        partials: Sequence[tuple[str, str]],
+        prompt: str,
+        model: PricedModel,
+        *,
+        caller: Caller,
+    ) -> Sequence[tuple[str, str]]:
+        """Return partial answers, with their labels, that fit one prompt of `model` together.
+
+        Where they do not, groups of them are reduced by `prompt` until they do, or until a
+        reduction fails: then as many as fit.
+        """
+        try:
+            room = self._reader.room_tokens(model, prompt)
+        except Refused:
+            return ()
+        while True:
+            groups, _ = _grouped(partials, room)
+            if len(groups) < 2:
+                return groups[0]
+            replies = await _gathered(
+                self._subcalls.ask(model, [Message("user", _reduction(g, prompt))], caller=caller)
+                for g in groups
+            )
+            if len(groups) == len(partials) or not all(reply.ok for reply in replies):
+                return groups[0]
+            partials = [(f"group {n}", reply.text) for n, reply in enumerate(replies, 1)]
+
     async def _read(
         self, source: Material | str, prompt: str, model: PricedModel, caller: Caller
     ) -> LeafReply:

@@ -56,8 +56,12 @@ class Doubts:
             result = block.result
             self._last_failed = result.error is not None
             for text in (result.stdout, result.stderr, result.value or ""):
-                if len(self._seen) < MAX_NUMBERS:
-                    self._seen.update(_numbers(text, _ANY_NUMBER))
+                self.shown(text)
+
+    def shown(self, text: str) -> None:
+        """Take in a text that the model has before it, for the numbers it holds."""
+        if len(self._seen) < MAX_NUMBERS:
+            self._seen.update(_numbers(text, _ANY_NUMBER))
 
     def about(self, text: str, *, computed: bool) -> str | None:
         """Return what to ask the model of its answer, None where it stands.

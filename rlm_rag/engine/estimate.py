@@ -99,7 +99,7 @@ def estimate(
     """
     root = _estimated(names.model, settings)
     sub = _estimated(names.sub_model or names.model, settings)
-    told = f"{load_profile().system}\n{describe(corpus)}\n{question}"
+    told = f"{load_profile('standard').system}\n{describe(corpus)}\n{question}"
     first_tokens = count_tokens(told)
     corpus_tokens = corpus.total_bytes // _BYTES_A_TOKEN
     cases = {

@@ -48,6 +48,10 @@ class History:
     def told(self, text: str) -> None:
         self._messages.append(Message("user", text))
 
+    def instruct(self, system: str) -> None:
+        """Put another system prompt in the place of the first one."""
+        self._messages[0] = Message("system", system)
+
     def take_new(self) -> list[Mapping[str, str]]:
         """Return the messages added since the last call, for the trace."""
         new = self._messages[self._taken :]

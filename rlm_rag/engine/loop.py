@@ -9,16 +9,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.budget import Budget, LimitReached
 from rlm_rag.engine.calls import ModelCalls, PricedModel
 from rlm_rag.engine.doubts import Doubts
+from rlm_rag.engine.ending import Ending
 from rlm_rag.engine.hints import Hints
 from rlm_rag.engine.history import History, RanBlock, error_text, feedback
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.past import Past
+from rlm_rag.engine.prompts.texts import Profile
 from rlm_rag.engine.reply import Block, ParsedReply, parse_reply
 from rlm_rag.engine.stated import stated_answer
 from rlm_rag.engine.tasks import Tasks
@@ -32,6 +33,10 @@ from rlm_rag.trace.recorder import Recorder
 LAST_LOOK_SECONDS = 2.0
 LOOK_START_SECONDS = 1.0
 EXCERPT_CHARS = 2000
+STUMBLES = 2
+"""After so many turns without a block that parses, or with a blind answer, come the small
+profile's prompts: one such turn happens to any model."""
+_NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 
 NO_BLOCK = (
     "Your reply held nothing to run and no answer. Write Python in a ```repl fence, "
@@ -40,21 +45,6 @@ NO_BLOCK = (
 CUT = "Your reply was cut off by the output limit; write shorter replies."
 EMPTY_FINAL = "FINAL was empty; nothing was accepted."
 EMPTY_ANSWER = 'answer["ready"] was set while answer["content"] is empty; nothing was accepted.'
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended: its text, why it stopped, and what a limit or failure said.
-
-    `is_answer` is false where there is none, and the text only says so. `notes` name what of
-    the last reply was not run.
-    """
-
-    text: str
-    stop_reason: StopReason
-    detail: str | None = None
-    is_answer: bool = True
-    notes: tuple[str, ...] = ()
 
 
 class Loop:
@@ -74,6 +64,7 @@ class Loop:
         recorder: Recorder,
         doubts: Doubts,
         past: Past,
+        simpler: Profile | None = None,
     ) -> None:
         self._run_id = run_id
         self._past = past
@@ -87,6 +78,8 @@ class Loop:
         self._recorder = recorder
         self._doubts = doubts
         self._hints = Hints()
+        self._simpler = simpler
+        self._stumbles = 0
         self._doubted: Ending | None = None
         self._ran_well = False
         self._blockless = 0
@@ -197,11 +190,27 @@ class Loop:
         self._ran_well = self._ran_well or not failed
         self._doubts.watch(ran)
         notes += self._hints.about(ran)
+        self._step_down(ran)
         notes += self._tasks.notes()
         notes += (f"Your parent says: {text}" for text in self._inbox)
         self._inbox.clear()
         self._history.told(feedback(ran, notes, self._status(turn + 1)))
         return None
+
+    def _step_down(self, ran: Sequence[RanBlock]) -> None:
+        """Put simpler prompts before a model that writes no code, or none that parses."""
+        unparsed = any(
+            each.result.error is not None and each.result.error.type in _NO_PYTHON for each in ran
+        )
+        self._stumbles += not ran or unparsed
+        if self._simpler is not None and self._stumbles >= STUMBLES:
+            self._history.instruct(self._simpler.system)
+            self._recorder.record(
+                events.SteppedDown(
+                    run=self._run_id, turn=self.iterations + 1, prompts=self._simpler.version
+                )
+            )
+            self._simpler = None
 
     def _written(self, parsed: ParsedReply, reply: Completion, notes: list[str]) -> Ending | None:
         """Take an answer that the reply gives as text, where it has nothing to run.

@@ -29,6 +29,8 @@ class RunOptions:
     sandbox_image: str
     worker_limits: WorkerLimits
     strategy: str
+    profile: str
+    system_prompt: str | None
     trace: bool | Path
     cache: bool | Path
     on_event: Callable[[Event], None] | None
@@ -61,6 +63,8 @@ def to_record(
         "sandbox_memory_bytes": options.worker_limits.memory_bytes,
         "strategy": options.strategy,
         "source": source,
+        "profile": options.profile,
+        "system_prompt": options.system_prompt,
         "cache": options.cache if isinstance(options.cache, bool) else str(options.cache),
         "images": [{"path": str(Path(path).resolve()), "sha256": _digest(path)} for path in images],
     }
@@ -111,6 +115,8 @@ def from_trace(
             memory_bytes=recorded["sandbox_memory_bytes"],
         ),
         strategy=recorded["strategy"],
+        profile=recorded["profile"],
+        system_prompt=recorded["system_prompt"],
         trace=trace.path.parent,
         cache=cache if isinstance(cache, bool) else Path(cache),
         on_event=on_event,

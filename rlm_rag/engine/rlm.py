@@ -17,6 +17,7 @@ from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.history import History
 from rlm_rag.engine.loop import Loop, status_line
 from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS, Reader
+from rlm_rag.engine.prompts.texts import Profile, load_profile, profile_name, versioned
 from rlm_rag.engine.reasons import why_false
 from rlm_rag.engine.services import WAITING, Handler, Services
 from rlm_rag.engine.subcalls import SubCalls
@@ -38,7 +39,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
         SandboxUnavailableError: no worker started.
     """
     limits, run_id = tree.limits, assignment.run_id
-    calls = _model_calls(tree, assignment)
+    calls = model_calls(tree, assignment)
     subcalls = SubCalls(calls=calls, lineup=tree.lineup)
     reader = Reader(
         run_id=run_id,
@@ -60,11 +61,21 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
     tasks = Tasks(run_id=run_id, functions=functions, recorder=tree.recorder, past=tree.past)
     handlers = {**functions, **tasks.handlers(), **_own(tree, assignment, view)}
     async with _session(tree, assignment, view, handlers, tasks) as session:
-        _record_start(tree, assignment, view, session)
+        profile = profile_in(tree, assignment)
+        record_start(
+            tree,
+            assignment,
+            view,
+            strategy="rlm",
+            sandbox=session.isolation,
+            worker=session.worker_hash,
+            prompts=profile.version,
+        )
         try:
             yield Loop(
                 run_id=run_id,
-                history=_history(tree, assignment, view, leaves=children.are_leaves),
+                history=_history(tree, assignment, view, profile, leaves=children.are_leaves),
+                simpler=_simpler(tree, profile),
                 session=session,
                 calls=calls,
                 tasks=tasks,
@@ -72,14 +83,15 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
                 budget=tree.budget,
                 limits=limits,
                 recorder=tree.recorder,
-                doubts=_doubts(assignment, view),
+                doubts=doubts_of(assignment, view),
                 past=tree.past,
             )
         finally:
             await tasks.close()
 
 
-def _doubts(assignment: Assignment, view: View) -> Doubts:
+def doubts_of(assignment: Assignment, view: View) -> Doubts:
+    """Return what questions the answers to an assignment, by the documents of its corpus."""
     return Doubts(
         question=assignment.question,
         check=lambda text: check_citations(text, view.corpus),
@@ -87,7 +99,8 @@ def _doubts(assignment: Assignment, view: View) -> Doubts:
     )
 
 
-def _model_calls(tree: Tree, assignment: Assignment) -> ModelCalls:
+def model_calls(tree: Tree, assignment: Assignment) -> ModelCalls:
+    """Return what sends the calls of one RLM, within the limits of its tree."""
     return ModelCalls(
         run_id=assignment.run_id,
         budget=tree.budget,
@@ -115,6 +128,7 @@ def _session(
         again={"add_context": handlers["add_context"], **tasks.again()},
         await_seconds=tree.limits.await_seconds,
     )
+    assert tree.layer is not None
     return Session(
         layer=tree.layer,
         packed_path=view.corpus.packed_path,
@@ -177,13 +191,29 @@ def _setup(tree: Tree, assignment: Assignment, view: View, services: Services) -
     )
 
 
-def _history(tree: Tree, assignment: Assignment, view: View, *, leaves: bool) -> History:
+def profile_in(tree: Tree, assignment: Assignment) -> Profile:
+    """Return the prompts of an RLM: the caller's own, those asked for, or its model's."""
+    if tree.system_prompt is not None:
+        return versioned("custom", tree.system_prompt)
+    return load_profile(profile_name(tree.profile, assignment.root.name))
+
+
+def _simpler(tree: Tree, profile: Profile) -> Profile | None:
+    """Return the prompts to step down to where a model cannot follow its own."""
+    if tree.profile != "auto" or profile.name not in ("frontier", "standard"):
+        return None
+    return load_profile("small")
+
+
+def _history(
+    tree: Tree, assignment: Assignment, view: View, profile: Profile, *, leaves: bool
+) -> History:
     figures = [view.figures]
     if view.added.documents:
         figures.append(f"added: {len(view.added.documents):,} documents under added:/")
     figures.append(_helpers(tree, leaves=leaves))
     return History(
-        system=tree.profile.system,
+        system=profile.system,
         question=_question(assignment),
         figures="\n".join(figures),
         status=status_line(1, tree.limits, tree.budget),
@@ -223,7 +253,17 @@ def _question(assignment: Assignment) -> str:
     )
 
 
-def _record_start(tree: Tree, assignment: Assignment, view: View, session: Session) -> None:
+def record_start(
+    tree: Tree,
+    assignment: Assignment,
+    view: View,
+    *,
+    strategy: str,
+    sandbox: str,
+    worker: str,
+    prompts: str,
+) -> None:
+    """Write that a run starts; `worker` is the hash of what runs its blocks, empty for none."""
     corpus, parent = view.corpus, assignment.parent
     tree.recorder.record(
         events.RunStarted(
@@ -237,12 +277,12 @@ def _record_start(tree: Tree, assignment: Assignment, view: View, session: Sessi
             },
             model=assignment.root.name,
             sub_model=tree.lineup.sub.name,
-            strategy="rlm",
+            strategy=strategy,
             limits=asdict(tree.limits),
-            sandbox=session.isolation,
+            sandbox=sandbox,
             version=__version__,
-            prompts=tree.profile.version,
-            worker=session.worker_hash,
+            prompts=prompts,
+            worker=worker,
             parent=None if parent is None else parent.run_id,
             parent_block=None if parent is None else parent.block,
             parent_call=None if parent is None else parent.seq,

@@ -14,22 +14,23 @@ from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.budget import Budget, CallEstimate
 from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.ending import Driver, Ending
 from rlm_rag.engine.images import read_images
 from rlm_rag.engine.lineup import Lineup, open_lineup
-from rlm_rag.engine.loop import Ending, Loop
 from rlm_rag.engine.options import RunOptions as RunOptions
 from rlm_rag.engine.options import to_record
 from rlm_rag.engine.past import Past
-from rlm_rag.engine.prompts.texts import load_profile
-from rlm_rag.engine.rlm import open_rlm
+from rlm_rag.engine.prompts.texts import profile_name
 from rlm_rag.engine.slots import Slots
+from rlm_rag.engine.strategies.choice import choose
+from rlm_rag.engine.strategies.opening import Asked, in_place_of, needs_evidence, open_driver
 from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.engine.view import View
 from rlm_rag.errors import DivergedError, TraceError, UsageError
 from rlm_rag.indexes.requests import Retriever
 from rlm_rag.sandbox.layers import abandon_self_test, choose_layer
 from rlm_rag.sandbox.opening import Isolation
-from rlm_rag.settings import STRATEGIES
+from rlm_rag.setting_table import PROFILES, STRATEGIES
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.store import TraceStore, new_run_id
@@ -101,13 +102,15 @@ class Run:
     async def _execute(self) -> Answer:
         async with AsyncExitStack() as stack:
             lineup = await stack.enter_async_context(self._open_lineup())
-            images = read_images(self._images, model=lineup.root.name, facts=lineup.root.facts)
             recorder = self._open_recorder()
             stack.callback(recorder.close)
             budget, coverage = self._carried_over()
-            loop = await self._open_loop(stack, lineup, images, recorder, budget, coverage)
+            asked = await self._open(stack, lineup, recorder, budget, coverage)
+            loop = await stack.enter_async_context(open_driver(asked))
             try:
                 ending = await self._drive(loop)
+                if self._options.strategy == "auto" and needs_evidence(asked.strategy, ending):
+                    ending = await self._from_evidence(stack, asked, ending)
             except DivergedError:
                 # The trace stays as it is, for the version or the corpus that it is of.
                 raise
@@ -127,11 +130,12 @@ class Run:
     def _check(self) -> None:
         if not isinstance(self._question, str) or not self._question.strip():
             raise UsageError("the question is empty", hint='ask something: rlm-rag ask . "..."')
-        if self._options.strategy not in STRATEGIES:
-            raise UsageError(
-                f"there is no strategy {self._options.strategy!r} yet",
-                hint=f"one of {', '.join(STRATEGIES)}",
-            )
+        for kind, name, known in (
+            ("strategy", self._options.strategy, STRATEGIES),
+            ("profile", self._options.profile, PROFILES),
+        ):
+            if name not in known:
+                raise UsageError(f"there is no {kind} {name!r}", hint=f"one of {', '.join(known)}")
 
     def _open_lineup(self) -> AbstractAsyncContextManager[Lineup]:
         options = self._options
@@ -185,35 +189,46 @@ class Run:
         )
         return recorder
 
-    async def _open_loop(
+    async def _open(
         self,
         stack: AsyncExitStack,
         lineup: Lineup,
-        images: tuple[str, ...],
         recorder: Recorder,
         budget: Budget,
         coverage: Coverage,
-    ) -> Loop:
-        limits = self._options.limits
+    ) -> Asked:
+        """Put together what every strategy of the run shares, and choose the first."""
+        options, limits = self._options, self._options.limits
+        images = read_images(self._images, model=lineup.root.name, facts=lineup.root.facts)
+        view = View(self._corpus, self._retriever)
+        stack.push_async_callback(view.aclose)
+        strategy = options.strategy
+        if strategy == "auto":
+            strategy = choose(
+                view,
+                question=self._question,
+                root=lineup.root,
+                profile=profile_name(options.profile, lineup.root.name),
+                calls_left=limits.calls or 0,
+            )
         tree = Tree(
             budget=budget,
             limits=limits,
             recorder=recorder,
             coverage=coverage,
-            layer=await self._layer(),
-            worker_limits=self._options.worker_limits,
-            profile=load_profile(),
+            layer=await self._layer() if strategy == "rlm" else None,
+            worker_limits=options.worker_limits,
+            profile=options.profile,
+            system_prompt=options.system_prompt,
             lineup=lineup,
             slots=Slots(limits.live_children, limits.depth),
             past=self._past,
-            options=to_record(self._options, self._images, source=self._corpus.origin),
+            options=to_record(options, self._images, source=self._corpus.origin),
         )
-        view = View(self._corpus, self._retriever)
-        stack.push_async_callback(view.aclose)
         assignment = Assignment(
             run_id=self._run_id, question=self._question, root=lineup.root, images=images
         )
-        return await stack.enter_async_context(open_rlm(tree, assignment, view))
+        return Asked(strategy, tree, assignment, view)
 
     async def _layer(self) -> Isolation:
         try:
@@ -226,7 +241,7 @@ class Run:
                 abandon_self_test()
             raise
 
-    async def _drive(self, loop: Loop) -> Ending:
+    async def _drive(self, loop: Driver) -> Ending:
         """Run the loop in a task of its own, so that an interruption reaches only it."""
         self._driving = asyncio.ensure_future(loop.run())
         try:
@@ -237,8 +252,28 @@ class Run:
             await loop.look_back()
             return loop.interrupted()
 
+    async def _from_evidence(self, stack: AsyncExitStack, asked: Asked, ending: Ending) -> Ending:
+        """Answer from passages where the root model could not drive its REPL to an answer."""
+        with_passages = replace(
+            asked, strategy="retrieve", assignment=in_place_of(asked.assignment)
+        )
+        driver = await stack.enter_async_context(open_driver(with_passages))
+        found = await self._drive(driver)
+        asked.tree.recorder.record(
+            events.Answered(
+                run=with_passages.assignment.run_id,
+                text=found.text,
+                stop_reason=found.stop_reason,
+                iterations=driver.iterations,
+            )
+        )
+        note = f"the root model did not drive its REPL to an answer ({ending.detail})"
+        if found.is_answer:
+            return replace(found, notes=(f"{note}; this one is from passages", *found.notes))
+        return replace(ending, text=found.text or ending.text, notes=(*ending.notes, note))
+
     def _answer(
-        self, ending: Ending, loop: Loop, recorder: Recorder, budget: Budget, coverage: Coverage
+        self, ending: Ending, loop: Driver, recorder: Recorder, budget: Budget, coverage: Coverage
     ) -> Answer:
         return Answer(
             text=ending.text,

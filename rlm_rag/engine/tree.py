@@ -12,7 +12,6 @@ from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import Lineup
 from rlm_rag.engine.past import Past
-from rlm_rag.engine.prompts.texts import Profile
 from rlm_rag.engine.slots import Slots
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.opening import Isolation
@@ -23,16 +22,19 @@ from rlm_rag.trace.recorder import Recorder
 class Tree:
     """One budget, one trace, one past, one sandbox layer for all RLMs of a run.
 
-    `options` are what it was started with, for its trace.
+    `layer` is None where no code runs. `profile` names the prompts, `auto` those for each root
+    model; `system_prompt` takes their place. `options` are what it was started with, for its
+    trace.
     """
 
     budget: Budget
     limits: Limits
     recorder: Recorder
     coverage: Coverage
-    layer: Isolation
+    layer: Isolation | None
     worker_limits: WorkerLimits
-    profile: Profile
+    profile: str
+    system_prompt: str | None
     lineup: Lineup
     slots: Slots
     past: Past

@@ -67,6 +67,15 @@ class TurnStarted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SteppedDown(Event):
+    """From `turn` on the root model has simpler prompts, of the version named."""
+
+    type: ClassVar[str] = "prompts"
+    turn: int
+    prompts: str
+
+
+@dataclass(frozen=True, slots=True)
 class BlockStarted(Event):
     type: ClassVar[str] = "block"
     turn: int
@@ -229,6 +238,7 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         RunStarted,
         Resumed,
         TurnStarted,
+        SteppedDown,
         BlockStarted,
         BlockOutput,
         CallSent,

@@ -24,6 +24,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "PYTHONPATH": str(ROOT),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONIOENCODING": "utf-8",
+        # Corpora of a few lines would be sent whole otherwise.
+        "RLM_RAG_STRATEGY": "rlm",
     }
 
 

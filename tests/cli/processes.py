@@ -46,6 +46,8 @@ class Place:
             "PYTHONPATH": str(ROOT),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONIOENCODING": "utf-8",
+            # Corpora of a few lines would be sent whole otherwise.
+            "RLM_RAG_STRATEGY": "rlm",
             "OPENAI_API_KEY": KEY,
             "ANTHROPIC_API_KEY": KEY,
         }

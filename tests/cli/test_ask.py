@@ -118,7 +118,6 @@ def test_no_sandbox_is_said_at_each_run(rlm_rag: Run, repo: Path, tmp_path: Path
     ("arguments", "words"),
     [
         (["ask", ".", "  "], "the question is empty"),
-        (["ask", ".", "q", "--strategy", "direct"], "must be one of auto, rlm"),
         (["ask", ".", "q", "--strategy", "nonsense"], "must be one of"),
         (["ask", ".", "q", "--max-usd", "lots"], "--max-usd must be a number"),
         (["ask", ".", "q", "--sandbox", "tin"], "--sandbox must be one of"),

@@ -51,6 +51,7 @@ def play(
 
     server.script = script
     options.setdefault("trace", False)
+    options.setdefault("strategy", "rlm")
     return rlm_rag.ask(corpus, QUESTION, model="test", api_base=server.api_base, **options)
 
 

@@ -348,7 +348,7 @@ def test_tasks_hold_no_more_than_a_bounded_amount_of_arguments(
             block("t = spawn(llm_query, 'a' * 600)\nprint(spawn(llm_query, ['b' * 600]).status)"),
             block("rlm_await(t)\nFINAL(str(spawn(llm_query, 'c' * 600).status != 'failed'))"),
         ],
-        child=lambda first, turn: reply("so", delay_seconds=0.3),
+        leaf=lambda prompt: reply("so", delay_seconds=0.5),
     )
     assert "tasks hold 600 characters of arguments" in told_root(openai_server)[-1]
     assert found.text == "True"

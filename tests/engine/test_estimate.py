@@ -94,6 +94,7 @@ def test_sixteen_of_twenty_runs_cost_what_was_said(
             QUESTION,
             model="test",
             api_base=openai_server.api_base,
+            strategy="rlm",
             price=PRICE,
             limits=limits,
             trace=False,

@@ -101,6 +101,7 @@ def test_a_model_that_cannot_be_reached_is_replaced_and_left_to_rest(
         QUESTION,
         model="test",
         api_base=openai_server.api_base,
+        strategy="rlm",
         fallback_models=["second", "third"],
         limits=Limits(calls=8),
         trace=tmp_path,
@@ -127,6 +128,7 @@ def test_a_refusal_for_good_reasons_is_told_and_no_other_model_asked(
             QUESTION,
             model="test",
             api_base=openai_server.api_base,
+            strategy="rlm",
             fallback_models=["second"],
             trace=False,
         )
@@ -180,6 +182,7 @@ def test_sampling_parameters_and_images_go_through_litellm_too(
         QUESTION,
         model="anthropic/claude-sonnet-4-5",
         api_base=anthropic_server.api_base,
+        strategy="rlm",
         temperature=0.25,
         model_options={"top_k": 7},
         images=[image],
@@ -206,6 +209,7 @@ def test_an_image_is_shown_to_the_root_model_with_the_question_and_kept_out_of_t
         QUESTION,
         model="test",
         api_base=openai_server.api_base,
+        strategy="rlm",
         images=[str(image)],
         trace=tmp_path,
     )
@@ -243,6 +247,7 @@ def test_an_image_that_cannot_be_shown_is_refused_before_anything_is_sent(
             QUESTION,
             model=model,
             api_base=openai_server.api_base,
+            strategy="rlm",
             images=[tmp_path / name],
             trace=False,
         )

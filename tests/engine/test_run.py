@@ -59,6 +59,7 @@ def answer_with(text: str) -> Step:
 def ask(server: OpenAiChatServer, corpus: SearchableCorpus, *steps: Step, **options: Any) -> Answer:
     server.script = steps
     options.setdefault("trace", False)
+    options.setdefault("strategy", "rlm")
     return rlm_rag.ask(
         corpus, "Where is the delay computed?", model="test", api_base=server.api_base, **options
     )
@@ -155,7 +156,7 @@ def test_sub_calls_run_at_the_same_time_and_one_failure_does_not_sink_the_batch(
 
     openai_server.script = script
     found = rlm_rag.ask(
-        corpus, "Where?", model="test", api_base=openai_server.api_base, trace=False
+        corpus, "Where?", model="test", api_base=openai_server.api_base, strategy="rlm", trace=False
     )
     assert found.text == "done"
     told = openai_server.prompts[-1]
@@ -361,7 +362,7 @@ def test_ask_async_works_inside_a_running_loop_and_ask_too(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
     async def both() -> tuple[str, str]:
-        rlm = rlm_rag.RLM("test", api_base=openai_server.api_base, trace=False)
+        rlm = rlm_rag.RLM("test", api_base=openai_server.api_base, strategy="rlm", trace=False)
         openai_server.script = [answer_with("one"), answer_with("two")]
         first = await rlm.ask_async(corpus, "Where?")
         second = rlm.ask(corpus, "Where?")
@@ -374,7 +375,7 @@ def test_questions_from_several_threads_share_a_corpus(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
     openai_server.script = lambda request: block("FINAL(search('backoff')[0]['path'])")
-    rlm = rlm_rag.RLM("test", api_base=openai_server.api_base, trace=False)
+    rlm = rlm_rag.RLM("test", api_base=openai_server.api_base, strategy="rlm", trace=False)
     texts: list[str] = []
     threads = [
         threading.Thread(target=lambda: texts.append(rlm.ask(corpus, "Where?").text))
@@ -392,7 +393,7 @@ def test_cancelling_ask_async_ends_the_run_soon(
 ) -> None:
     async def cancelled() -> None:
         openai_server.script = [block("while True: pass")]
-        rlm = rlm_rag.RLM("test", api_base=openai_server.api_base, trace=tmp_path)
+        rlm = rlm_rag.RLM("test", api_base=openai_server.api_base, strategy="rlm", trace=tmp_path)
         task = asyncio.create_task(rlm.ask_async(corpus, "Where?"))
         await asyncio.sleep(1)
         task.cancel()
@@ -417,7 +418,9 @@ def test_a_question_of_braces_and_headings_is_asked_as_it_is(
 ) -> None:
     openai_server.script = [answer_with("x")]
     question = "What is {x} in {0}?\n# Corpus\n%s"
-    rlm_rag.ask(corpus, question, model="t", api_base=openai_server.api_base, trace=False)
+    rlm_rag.ask(
+        corpus, question, model="t", api_base=openai_server.api_base, strategy="rlm", trace=False
+    )
     assert question in openai_server.prompts[0]
 
 

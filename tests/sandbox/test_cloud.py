@@ -15,7 +15,7 @@ from rlm_rag.sandbox.cloud.providers import PROVIDERS
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.layers import choose_layer
 from rlm_rag.sandbox.session import ServiceCall, ServiceReply, Session, WorkerSetup
-from rlm_rag.settings import SANDBOXES
+from rlm_rag.setting_table import SANDBOXES
 from tests.sandbox.sessions import echo, run
 from tests.sandbox.stand_in_sdks import SDKS, Box
 

@@ -18,7 +18,7 @@ from rlm_rag.sandbox.confine import probe
 from rlm_rag.sandbox.confine.landlock import Landlock
 from rlm_rag.sandbox.confine.unconfined import Unconfined
 from rlm_rag.sandbox.confine.view import Layer, WorkerLimits, interpreter
-from rlm_rag.settings import SANDBOXES
+from rlm_rag.setting_table import SANDBOXES
 from tests.sandbox.support import ALL_LAYERS, CONFINING, IN_NAMESPACES, lines_of
 
 ROOT = str(Path(rlm_rag.__file__).parents[1])

@@ -1,0 +1,45 @@
+"""How a run ends, and what drives one to its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from rlm_rag.engine.answer import StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended: its text, why it stopped, and what a limit or failure said.
+
+    `is_answer` is false where there is none, and the text only says so. `notes` name what of
+    the last reply was not run.
+    """
+
+    text: str
+    stop_reason: StopReason
+    detail: str | None = None
+    is_answer: bool = True
+    notes: tuple[str, ...] = ()
+
+
+class Driver(Protocol):
+    """Brings one question to its ending: the loop of an RLM, or a strategy without a REPL."""
+
+    iterations: int
+
+    async def run(self) -> Ending:
+        """Return the ending; a limit is one.
+
+        Raises:
+            ModelError: the very first call to the root model failed.
+        """
+        ...
+
+    async def look_back(self) -> None:
+        """Take what a part that was cut short had come to, for `interrupted`."""
+        ...
+
+    def interrupted(self) -> Ending:
+        """Return what there is, without another call."""
+        ...

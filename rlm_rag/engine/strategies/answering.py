@@ -1,0 +1,183 @@
+"""Answers by prompts that the host writes: no REPL, the same limits, trace and checks."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from rlm_rag.engine.budget import Budget, LimitReached
+from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.doubts import Doubts
+from rlm_rag.engine.ending import Ending
+from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.reply import parse_reply
+from rlm_rag.errors import ModelError
+from rlm_rag.models.base import Completion, Message
+from rlm_rag.trace import events
+from rlm_rag.trace.recorder import Recorder
+
+MOST_SEARCHES = 2
+_SEARCH = re.compile(r"^[\s*`>]*SEARCH:[ \t]*(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What the root model is given: `prompt`; `evidence` stands for an answer where none comes.
+
+    `notes` are sentences for people, such as what did not fit.
+    """
+
+    prompt: str
+    evidence: str = ""
+    notes: tuple[str, ...] = ()
+
+
+Prepare = Callable[[], Awaitable[Prepared]]
+Search = Callable[[str], Awaitable[Prepared]]
+
+
+class Answering:
+    """Asks the root model once, and again where it searches or its answer is questioned."""
+
+    def __init__(
+        self,
+        *,
+        run_id: str,
+        system: str,
+        prepare: Prepare,
+        search: Search | None,
+        calls: ModelCalls,
+        root: PricedModel,
+        budget: Budget,
+        limits: Limits,
+        recorder: Recorder,
+        doubts: Doubts,
+        images: tuple[str, ...] = (),
+    ) -> None:
+        self._run_id = run_id
+        self._prepare = prepare
+        self._search = search
+        self._calls = calls
+        self._root = root
+        self._budget = budget
+        self._limits = limits
+        self._recorder = recorder
+        self._doubts = doubts
+        self._images = images
+        self._messages = [Message("system", system)]
+        self._new: list[Message] = list(self._messages)
+        self._evidence = ""
+        self._notes: tuple[str, ...] = ()
+        self._doubted: Ending | None = None
+        self.iterations = 0
+
+    async def run(self) -> Ending:
+        """Return the answer, or what was found where a limit came first.
+
+        Raises:
+            ModelError: the very first call failed, so that there is nothing to return.
+        """
+        try:
+            async with asyncio.timeout(self._budget.seconds_left()) as deadline:
+                return await self._steps()
+        except LimitReached as reached:
+            return self._without(reached)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            detail = f"the limit of {self._limits.seconds:g} seconds was reached"
+            return self._without(LimitReached("timeout", detail))
+
+    async def look_back(self) -> None:
+        """Nothing of it is ever cut short."""
+
+    def interrupted(self) -> Ending:
+        """Return what was found, without another call."""
+        return self._without(LimitReached("interrupted", "the run was interrupted"))
+
+    async def _steps(self) -> Ending:
+        prepared = await self._prepare()
+        searches = 0
+        while True:
+            self._take(prepared)
+            completion = await self._asked()
+            if completion is None:
+                assert self._doubted is not None
+                return self._doubted
+            words = _SEARCH.search(completion.text) if self._search is not None else None
+            if words is not None and searches < MOST_SEARCHES and self._search is not None:
+                searches += 1
+                prepared = await self._search(words[1].strip(" `*\"'"))
+                continue
+            ending = Ending(_answer(completion.text), "answered", notes=self._notes)
+            doubt = None if self._is_last() else self._doubts.about(ending.text, computed=False)
+            if doubt is None or not ending.text:
+                return ending
+            self._doubted = ending
+            prepared = Prepared(doubt, self._evidence, self._notes)
+
+    def _take(self, prepared: Prepared) -> None:
+        self._evidence = prepared.evidence
+        self._notes = tuple(dict.fromkeys((*self._notes, *prepared.notes)))
+        self._doubts.shown(prepared.prompt)
+        images = self._images if self.iterations == 0 else ()
+        self._add(Message("user", prepared.prompt, images))
+
+    def _add(self, message: Message) -> None:
+        self._messages.append(message)
+        self._new.append(message)
+
+    async def _asked(self) -> Completion | None:
+        """Return the root model's reply; None where it fails, and has answered before."""
+        self.iterations += 1
+        new = [{"role": each.role, "content": each.content} for each in self._new]
+        self._new.clear()
+        self._recorder.record(
+            events.TurnStarted(run=self._run_id, turn=self.iterations, messages=new)
+        )
+        try:
+            completion = await self._complete()
+        except (ModelError, LimitReached):
+            if self._doubted is None:
+                raise
+            return None
+        self._add(Message("assistant", completion.text or "(empty reply)"))
+        return completion
+
+    async def _complete(self) -> Completion:
+        """Send the messages; with what is kept back for a last call, where nothing else is left."""
+        try:
+            return await self._calls.complete(
+                self._root, self._messages, role="root", turn=self.iterations
+            )
+        except LimitReached:
+            return await self._calls.complete(
+                self._root, self._messages, role="root", turn=self.iterations, final=True
+            )
+
+    def _is_last(self) -> bool:
+        return self.iterations >= self._limits.iterations
+
+    def _without(self, reached: LimitReached) -> Ending:
+        if self._doubted is not None:
+            return self._doubted
+        self._recorder.record(
+            events.LimitReached(run=self._run_id, name=reached.name, detail=reached.detail)
+        )
+        text = f"No answer was reached: {reached.detail}."
+        if self._evidence:
+            text += f"\n\nThese passages match the question best:\n\n{self._evidence}"
+        return Ending(text, reached.name, reached.detail, is_answer=False, notes=self._notes)
+
+
+def _answer(reply: str) -> str:
+    """Return the answer of a reply: a FINAL that it writes all the same, else all of it."""
+    parsed = parse_reply(reply)
+    return (parsed.final or reply).strip()
+
+
+def numbered(lines: Sequence[str], first: int) -> str:
+    """Return lines as `read` shows them, `line: text`."""
+    return "\n".join(f"{number}: {line}" for number, line in enumerate(lines, first))

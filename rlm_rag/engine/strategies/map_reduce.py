@@ -1,0 +1,72 @@
+"""`map-reduce`: sub-models read every document, the root model answers from their notes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rlm_rag.engine.caller import Caller
+from rlm_rag.engine.calls import PricedModel
+from rlm_rag.engine.delegate import Delegate
+from rlm_rag.engine.prompts.texts import filled, load_prompt
+from rlm_rag.engine.strategies.answering import Prepared
+from rlm_rag.engine.strategies.passages import MAX_LINE_CHARS
+from rlm_rag.engine.view import View
+
+_NOTHING = re.compile(r"\W*nothing\W*", re.IGNORECASE)
+_PART = re.compile(r"^\[[^\n]*:\d+-\d+\]$", re.MULTILINE)
+_SHOWN_FAILED = 3
+
+
+async def notes_of_all(
+    view: View, delegate: Delegate, *, question: str, root: PricedModel
+) -> Prepared:
+    """Return the prompt that asks the question of the notes on every document.
+
+    Where the notes do not fit one prompt they are reduced in levels first. A document whose
+    call failed, or that the limits left no call for, is named in the notes for people.
+    """
+    paths = [*view.paths(), *view.added.documents]
+    asked = filled(load_prompt("map").system, question=question)
+    replies = await delegate.map_files(paths, asked, caller=Caller(0, 1))
+    failed = [path for path, reply in replies.items() if not reply["ok"]]
+    partials = [
+        (path, text)
+        for path, reply in replies.items()
+        if (text := _kept(reply["text"] if reply["ok"] else _parts_read(reply["text"])))
+    ]
+    notes = _unread(failed, len(paths))
+    reduction = filled(load_prompt("reduce").system, question=question)
+    fitting = await delegate.fitted(partials, reduction, root, caller=Caller(0, 2))
+    shown = "\n\n".join(f"[{label}]\n{text}" for label, text in fitting) or "(No notes.)"
+    told = "".join(f"\n\n({note})" for note in notes)
+    return Prepared(f"{shown}{told}\n\n{reduction}", shown[: 20 * MAX_LINE_CHARS], notes)
+
+
+def _kept(reply: str) -> str:
+    """Return a document's notes without the parts that say that there is nothing."""
+    if "\n" not in reply.strip():
+        return "" if _NOTHING.fullmatch(reply) else reply.strip()
+    heads = [*_PART.finditer(reply)]
+    if not heads:
+        return "" if _NOTHING.fullmatch(reply) else reply.strip()
+    ends = [head.start() for head in heads[1:]] + [len(reply)]
+    kept = [
+        reply[head.start() : end].strip()
+        for head, end in zip(heads, ends, strict=True)
+        if not _NOTHING.fullmatch(reply[head.end() : end])
+    ]
+    return "\n\n".join(kept)
+
+
+def _parts_read(reply: str) -> str:
+    """Return the notes of the parts that were read, of a document of which some were not."""
+    head = _PART.search(reply)
+    return reply[head.start() :] if head else ""
+
+
+def _unread(failed: Sequence[str], documents: int) -> tuple[str, ...]:
+    if not failed:
+        return ()
+    named = ", ".join(failed[:_SHOWN_FAILED]) + (", ..." if len(failed) > _SHOWN_FAILED else "")
+    return (f"{len(failed):,} of {documents:,} documents were not read whole: {named}",)

@@ -1,0 +1,150 @@
+"""The strategies by name, each opened as the driver of one question."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from rlm_rag.engine.delegate import Delegate
+from rlm_rag.engine.ending import Driver, Ending
+from rlm_rag.engine.material import Reader
+from rlm_rag.engine.prompts.texts import Profile, load_prompt
+from rlm_rag.engine.rlm import doubts_of, model_calls, open_rlm, record_start
+from rlm_rag.engine.services import Services
+from rlm_rag.engine.strategies.answering import Answering, Prepare, Search
+from rlm_rag.engine.strategies.direct import whole_corpus
+from rlm_rag.engine.strategies.map_reduce import notes_of_all
+from rlm_rag.engine.strategies.retrieve import Retrieve
+from rlm_rag.engine.subcalls import SubCalls
+from rlm_rag.engine.tree import Assignment, Parent, Tree
+from rlm_rag.engine.view import View
+
+NO_SANDBOX = "unused"
+"""What a trace names as the sandbox of a strategy that runs no code."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The prompts of a strategy: its system prompt, the first, and one for a search it asks for."""
+
+    system: Profile
+    prepare: Prepare
+    search: Search | None = None
+
+
+def _direct(tree: Tree, assignment: Assignment, view: View) -> _Steps:
+    return _Steps(
+        load_prompt("direct"),
+        lambda: whole_corpus(
+            view, tree.coverage, question=assignment.question, root=assignment.root
+        ),
+    )
+
+
+def _retrieve(tree: Tree, assignment: Assignment, view: View) -> _Steps:
+    services = Services(
+        run_id=assignment.run_id,
+        view=view,
+        handlers={},
+        recorder=tree.recorder,
+        coverage=tree.coverage,
+        past=tree.past,
+        again={},
+        await_seconds=tree.limits.await_seconds,
+    )
+    found = Retrieve(
+        question=assignment.question,
+        view=view,
+        services=services,
+        coverage=tree.coverage,
+        root=assignment.root,
+    )
+    return _Steps(load_prompt("retrieve"), found.first, found.again)
+
+
+def _map_reduce(tree: Tree, assignment: Assignment, view: View) -> _Steps:
+    subcalls = SubCalls(calls=model_calls(tree, assignment), lineup=tree.lineup)
+    reader = Reader(
+        run_id=assignment.run_id,
+        subcalls=subcalls,
+        view=view,
+        coverage=tree.coverage,
+        recorder=tree.recorder,
+    )
+    delegate = Delegate(
+        subcalls=subcalls, view=view, reader=reader, concurrency=tree.limits.concurrency
+    )
+    return _Steps(
+        load_prompt("direct"),
+        lambda: notes_of_all(view, delegate, question=assignment.question, root=assignment.root),
+    )
+
+
+_STEPS: Mapping[str, Callable[[Tree, Assignment, View], _Steps]] = {
+    "direct": _direct,
+    "retrieve": _retrieve,
+    "map-reduce": _map_reduce,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with all that its answering needs, and the strategy for it."""
+
+    strategy: str
+    tree: Tree
+    assignment: Assignment
+    view: View
+
+
+def open_driver(asked: Asked) -> AbstractAsyncContextManager[Driver]:
+    """Open what brings a question to its ending by its strategy, and record that it started.
+
+    Raises:
+        SandboxUnavailableError: `rlm` needs a worker, and none started.
+    """
+    if asked.strategy == "rlm":
+        return open_rlm(asked.tree, asked.assignment, asked.view)
+    return _open_answering(asked.strategy, asked.tree, asked.assignment, asked.view)
+
+
+def needs_evidence(strategy: str, ending: Ending) -> bool:
+    """Whether a root model did not come to an answer by itself, for all that it could do."""
+    stuck = ending.stop_reason in ("errors", "iterations")
+    return strategy == "rlm" and stuck and not ending.is_answer
+
+
+def in_place_of(assignment: Assignment) -> Assignment:
+    """Return the assignment of a strategy that takes over from another in the same run."""
+    parent = Parent(assignment.run_id, 0, 0, None, assignment.question)
+    return replace(assignment, run_id=f"{assignment.run_id}.retrieve", parent=parent)
+
+
+@asynccontextmanager
+async def _open_answering(
+    strategy: str, tree: Tree, assignment: Assignment, view: View
+) -> AsyncIterator[Driver]:
+    steps = _STEPS[strategy](tree, assignment, view)
+    record_start(
+        tree,
+        assignment,
+        view,
+        strategy=strategy,
+        sandbox=NO_SANDBOX,
+        worker="",
+        prompts=steps.system.version,
+    )
+    yield Answering(
+        run_id=assignment.run_id,
+        system=steps.system.system,
+        prepare=steps.prepare,
+        search=steps.search,
+        calls=model_calls(tree, assignment),
+        root=assignment.root,
+        budget=tree.budget,
+        limits=tree.limits,
+        recorder=tree.recorder,
+        doubts=doubts_of(assignment, view),
+        images=assignment.images,
+    )

@@ -1,0 +1,127 @@
+"""`retrieve`: search, read what was found, answer; and search again where the model asks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rlm_rag.engine.calls import PricedModel
+from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
+from rlm_rag.engine.services import Services
+from rlm_rag.engine.strategies.answering import Prepared
+from rlm_rag.engine.strategies.passages import Passages
+from rlm_rag.engine.view import View
+from rlm_rag.sandbox.session import ServiceCall, ServiceError
+
+MOST_TOKENS = 12_000
+"""Passages shown at once: some 24 windows, beyond which a reader gains little and pays more."""
+WINDOW_SHARE = 0.5
+SEARCHED_WINDOWS = 24
+MOST_NAMES = 6
+_AROUND_LINES = 8
+_DEFINITION_LINES = 30
+
+_QUOTED = re.compile(r"`([^`\n]{2,100})`|\"([^\"\n]{3,100})\"|“([^”\n]{3,100})”")
+_IDENTIFIER = re.compile(
+    r"(?<![\w.])(?:[A-Za-z_]\w*(?=\()|[A-Za-z]\w*_\w+|_\w+|[a-z]+[A-Z]\w*"
+    r"|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)",
+    re.ASCII,
+)
+_FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*", re.ASCII)
+
+
+class Retrieve:
+    """Gathers passages for a question by the services of one run."""
+
+    def __init__(
+        self,
+        *,
+        question: str,
+        view: View,
+        services: Services,
+        coverage: Coverage,
+        root: PricedModel,
+    ) -> None:
+        self._question = question
+        self._view = view
+        self._services = services
+        self._coverage = coverage
+        window = root.facts.context_window or UNKNOWN_WINDOW_TOKENS
+        self._budget_tokens = min(MOST_TOKENS, int(window * WINDOW_SHARE))
+        self._calls = 0
+
+    async def first(self) -> Prepared:
+        """Return the passages for the question: definitions it names, exact words, then ranked."""
+        passages = Passages(self._view, self._coverage)
+        names, quoted = named_in(self._question)
+        for name in names:
+            await self._definitions(passages, name)
+        for words in quoted:
+            await self._exact(passages, words)
+        for glob in await self._files():
+            await self._search(passages, self._question, glob)
+        await self._search(passages, self._question)
+        shown = passages.shown(self._budget_tokens)
+        notes = () if shown else ("the search found nothing for the words of the question",)
+        return Prepared(
+            f"{shown or '(Nothing was found.)'}\n\nQuestion: {self._question}", shown, notes
+        )
+
+    async def again(self, words: str) -> Prepared:
+        """Return the passages for other words, those of a search that the model asked for."""
+        passages = Passages(self._view, self._coverage)
+        await self._search(passages, words)
+        if _NAME.fullmatch(words):
+            await self._definitions(passages, words)
+        shown = passages.shown(self._budget_tokens // 2)
+        return Prepared(
+            f"Found for {words!r}:\n\n{shown or '(Nothing.)'}\n\nQuestion: {self._question}", shown
+        )
+
+    async def _search(self, passages: Passages, query: str, glob: str | None = None) -> None:
+        found = await self._ask("search", query=query, k=SEARCHED_WINDOWS, path_glob=glob)
+        for hit in found or ():
+            passages.want(hit["path"], hit["line"], hit["end_line"])
+
+    async def _definitions(self, passages: Passages, name: str) -> None:
+        for symbol in (await self._ask("symbols", name=name.rpartition(".")[2]) or ())[:4]:
+            line = symbol["line"]
+            passages.want(symbol["path"], line - 2, line + _DEFINITION_LINES)
+
+    async def _exact(self, passages: Passages, words: str) -> None:
+        found = await self._ask("grep_context", pattern=re.escape(words), k=5)
+        for hit in (found or {}).get("hits", ()):
+            passages.want(hit["path"], hit["line"] - _AROUND_LINES, hit["line"] + _AROUND_LINES)
+
+    async def _files(self) -> list[str]:
+        """Return a glob for each file that the question names and the corpus has."""
+        names = [found[1] for found in _FILE_NAME.finditer(self._question)]
+        globs = dict.fromkeys(f"**/{name.lstrip('./')}" for name in names[:MOST_NAMES])
+        selection = await self._view.select(list(globs))
+        return [glob for glob in globs if glob not in selection.unknown]
+
+    async def _ask(self, service: str, /, **arguments: Any) -> Any:
+        """Return what a service gives a block, None where it refuses; the trace has either."""
+        self._calls += 1
+        given: Mapping[str, Any] = {
+            key: value for key, value in arguments.items() if value is not None
+        }
+        try:
+            return (
+                await self._services.serve(ServiceCall(self._calls, 0, service, (), given))
+            ).value
+        except ServiceError:
+            return None
+
+
+def named_in(question: str) -> tuple[list[str], list[str]]:
+    """Return the identifiers that a question names, and the words it quotes that are none."""
+    quoted = [next(filter(None, found.groups())) for found in _QUOTED.finditer(question)]
+    plain = [words.strip().rstrip("()") for words in quoted]
+    names = [words for words in plain if _NAME.fullmatch(words)]
+    names += _IDENTIFIER.findall(_QUOTED.sub(" ", question))
+    others = [words for words in plain if not _NAME.fullmatch(words)]
+    return list(dict.fromkeys(names))[:MOST_NAMES], list(dict.fromkeys(others))[:MOST_NAMES]

@@ -1,0 +1,279 @@
+"""Strategies without a REPL, in whole runs: one prompt, passages, notes of sub-models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rlm_rag
+from rlm_rag import Answer, Limits, SearchableCorpus
+from rlm_rag.trace.events import Event, Retrieved, RunStarted, SteppedDown
+from rlm_rag.trace.reader import read_trace
+from tests.servers.loopback import Received, Step, failed, reply
+from tests.servers.openai_chat import OpenAiChatServer
+
+RETRY = """import random
+
+MAX_TRIES = 5
+
+
+def backoff_delay(attempt: int, base_seconds: float) -> float:
+    delay_seconds = base_seconds * 2 ** attempt + random.random()
+    return delay_seconds
+"""
+FILLER = "\n".join(f"Paragraph {n} tells of sheep, wool and weather." for n in range(180))
+GOOD = 'In `src/retry.py:7`: "delay_seconds = base_seconds * 2 ** attempt".'
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Iterator[SearchableCorpus]:
+    documents = [
+        {"path": "src/retry.py", "content": RETRY},
+        {"path": "docs/farm.md", "content": FILLER},
+        {"path": "docs/limits.md", "content": "# Limits\n\nA parcel weighs 30 kg at most.\n"},
+    ]
+    with rlm_rag.load(documents) as loaded:
+        yield loaded
+
+
+def ask(
+    server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    strategy: str,
+    *steps: Step,
+    question: str = "Where does `backoff_delay` compute the delay?",
+    **options: Any,
+) -> Answer:
+    server.script = steps
+    options.setdefault("trace", False)
+    options.setdefault("model", "test")
+    return rlm_rag.ask(corpus, question, api_base=server.api_base, strategy=strategy, **options)
+
+
+def test_direct_shows_the_whole_corpus_with_its_lines_numbered(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = ask(openai_server, corpus, "direct", reply(GOOD))
+    assert found.stop_reason == "answered"
+    assert found.text == GOOD
+    assert [(each.line, each.status) for each in found.citations] == [(7, "verified")]
+    prompt = openai_server.prompts[0]
+    assert "7:     delay_seconds = base_seconds" in prompt
+    assert "180: Paragraph 179" in prompt
+    assert found.coverage.delegated == 3
+    assert found.usage.calls == 1
+
+
+def test_direct_shows_what_fits_and_says_what_does_not(
+    openai_server: OpenAiChatServer,
+) -> None:
+    with rlm_rag.load({"a.md": FILLER * 5, "b.md": "The end."}) as large:
+        found = ask(openai_server, large, "direct", reply("Nothing of it."), question="What?")
+    assert any("2 of 2 documents do not fit" in warning for warning in found.warnings)
+    assert "The end." not in openai_server.prompts[0]
+    assert "do not fit" in openai_server.prompts[0]
+    assert 0 < found.coverage.delegated_lines < 180 * 5
+
+
+def test_retrieve_shows_definitions_and_passages_and_records_the_look_ups(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    seen: list[Event] = []
+    found = ask(openai_server, corpus, "retrieve", reply(GOOD), on_event=seen.append)
+    assert found.citations[0].status == "verified"
+    assert "7:     delay_seconds" in openai_server.prompts[0]
+    assert "180: Paragraph 179" not in openai_server.prompts[0]
+    looked = [event.name for event in seen if isinstance(event, Retrieved)]
+    assert looked == ["symbols", "search"]
+    assert found.coverage.read >= 1
+    (started,) = (event for event in seen if isinstance(event, RunStarted))
+    assert (started.strategy, started.sandbox) == ("retrieve", "unused")
+
+
+def test_retrieve_searches_again_where_the_model_asks_for_it(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    answer = 'At most 30 kg: `docs/limits.md:3`, "A parcel weighs 30 kg at most."'
+    found = ask(
+        openai_server,
+        corpus,
+        "retrieve",
+        reply("SEARCH: parcel weighs at most"),
+        reply(answer),
+        question="What is the heaviest box that is taken?",
+    )
+    assert found.text == answer
+    assert "3: A parcel weighs 30 kg" in openai_server.prompts[1]
+    assert found.iterations == 2
+
+
+def test_retrieve_ends_a_model_that_only_searches(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = ask(openai_server, corpus, "retrieve", *[reply("SEARCH: sheep")] * 3)
+    assert found.iterations == 3
+    assert found.text == "SEARCH: sheep"
+
+
+def test_map_reduce_has_every_document_read_and_answers_from_the_notes(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    def script(request: Received) -> Step | str:
+        if request.messages[0]["role"] == "system":
+            return GOOD
+        return GOOD if "src/retry.py, lines" in request.prompt else "NOTHING"
+
+    openai_server.script = script
+    found = rlm_rag.ask(
+        corpus,
+        "Where is the delay computed?",
+        model="test",
+        api_base=openai_server.api_base,
+        strategy="map-reduce",
+        trace=False,
+    )
+    assert found.citations[0].status == "verified"
+    last = openai_server.prompts[-1]
+    assert "[src/retry.py]" in last
+    assert "farm" not in last
+    assert found.coverage.delegated == 3
+
+
+def test_map_reduce_names_what_was_not_read(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    def script(request: Received) -> Step | str:
+        if request.messages[0]["role"] == "system":
+            return "Partly."
+        return failed(400, "no") if "docs/limits.md, lines" in request.prompt else "A note."
+
+    openai_server.script = script
+    found = rlm_rag.ask(
+        corpus,
+        "What is told?",
+        model="test",
+        api_base=openai_server.api_base,
+        strategy="map-reduce",
+        trace=False,
+    )
+    assert found.text == "Partly."
+    assert any("docs/limits.md" in warning for warning in found.warnings)
+    assert "docs/limits.md" in openai_server.prompts[-1]
+
+
+@pytest.mark.parametrize("strategy", ["direct", "retrieve"])
+def test_one_call_is_enough(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, strategy: str
+) -> None:
+    found = ask(openai_server, corpus, strategy, reply(GOOD), limits=Limits(calls=1))
+    assert found.stop_reason == "answered"
+    assert len(openai_server.received) == 1
+
+
+def test_false_citations_are_mended_once_without_a_repl_too(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    wrong = 'In `src/retry.py:2`: "a quote that stands nowhere at all".'
+    found = ask(openai_server, corpus, "retrieve", reply(wrong), reply(GOOD))
+    assert found.citations[0].status == "verified"
+    assert "word for word" in openai_server.prompts[1]
+
+
+def test_a_limit_of_time_returns_the_passages(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    slow = reply(GOOD, delay_seconds=20)
+    found = ask(openai_server, corpus, "retrieve", slow, limits=Limits(seconds=1.5))
+    assert found.stop_reason == "timeout"
+    assert "7:     delay_seconds" in found.text
+
+
+def test_a_small_corpus_is_sent_whole_and_counted_in_code_where_it_is_larger(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    seen: list[Event] = []
+    with rlm_rag.load({"a.md": "The port is 8431.\n"}) as small:
+        ask(
+            openai_server,
+            small,
+            "auto",
+            reply("8431"),
+            question="Which port?",
+            on_event=seen.append,
+        )
+    many = 'FINAL(str(context[1]["content"].count("Paragraph")))'
+    ask(
+        openai_server,
+        corpus,
+        "auto",
+        reply(f"```repl\n{many}\n```"),
+        question="How many paragraphs are there?",
+        on_event=seen.append,
+    )
+    started = [event.strategy for event in seen if isinstance(event, RunStarted)]
+    assert started == ["direct", "rlm"]
+
+
+def test_a_root_model_that_writes_no_code_still_gets_evidence(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    def script(request: Received) -> Step | str:
+        if request.messages[-1]["content"].endswith("how many delays does it compute?"):
+            return GOOD
+        return "I would have to look."
+
+    openai_server.script = script
+    seen: list[Event] = []
+    found = rlm_rag.ask(
+        corpus,
+        "Of `backoff_delay`, how many delays does it compute?",
+        model="test",
+        api_base=openai_server.api_base,
+        trace=False,
+        limits=Limits(errors=3),
+        on_event=seen.append,
+    )
+    stepped = [event.prompts for event in seen if isinstance(event, SteppedDown)]
+    assert stepped[0].startswith("small@")
+    assert found.stop_reason == "errors"
+    assert "I would have to look." in found.text or "7:     delay_seconds" in found.text
+
+
+def test_simpler_prompts_come_after_two_turns_without_code(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    prose = reply("Let me think about that.")
+    ask(
+        openai_server,
+        corpus,
+        "rlm",
+        prose,
+        reply("```repl\nthis is no Python\n```"),
+        reply("```repl\nFINAL('done')\n```"),
+    )
+    systems = [request.messages[0]["content"] for request in openai_server.received]
+    assert systems[0] == systems[1]
+    assert "Example. Question" in systems[2]
+
+
+def test_a_prompt_of_ones_own_may_hold_any_braces(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    own = 'Reply with {"code": {0}} and {question} {unknown}. FINAL("x") ends it.'
+    ask(openai_server, corpus, "rlm", reply("FINAL(done)"), system_prompt=own)
+    assert openai_server.received[0].messages[0]["content"] == own
+
+
+def test_the_trace_of_a_strategy_without_a_repl_is_whole(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    found = ask(openai_server, corpus, "retrieve", reply(GOOD), trace=tmp_path)
+    assert found.trace is not None
+    trace = read_trace(Path(found.trace))
+    kinds = [record.event.type for record in trace.records]
+    assert kinds[0] == "run"
+    assert kinds[-1] == "answer"
+    assert kinds.count("reply") == 1
