@@ -14,13 +14,14 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.engine.answer import Answer
+from rlm_rag.engine.blocking import answer_of
 from rlm_rag.engine.estimate import Estimate, estimate
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
-from rlm_rag.engine.loop_thread import loop_thread, outcome
+from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.run import Run
-from rlm_rag.errors import RetrievalError, RlmRagError, RunInterrupted, UsageError
+from rlm_rag.errors import RetrievalError, UsageError
 from rlm_rag.indexes.requests import (
     AnyRequest,
     GrepRequest,
@@ -51,9 +52,6 @@ from rlm_rag.scratch import ScratchFolder
 from rlm_rag.trace.events import Event
 
 T = TypeVar("T")
-
-# How long an interrupted run may take to close its trace and end its worker.
-INTERRUPT_SECONDS = 10.0
 
 
 class LoadOptions(LoadArguments, total=False):
@@ -358,11 +356,7 @@ class RLM:
         """
         opened = _open(corpus)
         try:
-            run = self._run(opened, question, images)
-            try:
-                return outcome(loop_thread().submit(run.execute()))
-            except KeyboardInterrupt:
-                raise RunInterrupted(_interrupted(run)) from None
+            return answer_of(self._run(opened, question, images))
         finally:
             if opened is not corpus:
                 opened.close()
@@ -417,16 +411,6 @@ def _check_types(**given: tuple[object, Any]) -> None:
                 f"{name} must be a {kind.__name__}, not {type(value).__name__}",
                 hint="see help(rlm_rag.RLM)",
             )
-
-
-def _interrupted(run: Run) -> Answer:
-    try:
-        return loop_thread().submit(run.interrupted()).result(INTERRUPT_SECONDS)
-    except RlmRagError:
-        # It had failed by itself when the interrupt came, which is what is told.
-        return run.no_answer()
-    except TimeoutError:
-        raise KeyboardInterrupt from None
 
 
 def _names(

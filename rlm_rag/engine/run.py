@@ -17,8 +17,7 @@ from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.ending import Driver, Ending
 from rlm_rag.engine.images import read_images
 from rlm_rag.engine.lineup import Lineup, open_lineup
-from rlm_rag.engine.options import RunOptions as RunOptions
-from rlm_rag.engine.options import to_record
+from rlm_rag.engine.options import RunOptions, to_record
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.prompts.texts import profile_name
 from rlm_rag.engine.slots import Slots
