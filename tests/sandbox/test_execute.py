@@ -261,3 +261,19 @@ def test_variables_are_named_with_type_and_size(worker: RawWorker) -> None:
         ["_d", "dict", "0 keys"],
     ]
     assert len(worker.run("for n in range(500): globals()[f'v{n}'] = n")["variables"]) == 200
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f():\n    return 1 / 0  # here\nf()",
+        "import traceback\ntry:\n    1 / 0  # here\nexcept Exception:\n    traceback.print_exc()",
+        "import warnings\nwarnings.warn('now')  # here",
+    ],
+    ids=["raised", "printed", "warned"],
+)
+def test_the_lines_of_a_first_block_that_comes_at_once_are_shown(
+    worker: RawWorker, code: str
+) -> None:
+    done = worker.run(code)
+    assert "# here" in done["stderr"] + (done["error"] or {"traceback": ""})["traceback"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _queue import SimpleQueue
+from _queue import Empty, SimpleQueue
 
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.sandbox import frames
@@ -22,6 +22,7 @@ from rlm_rag.sandbox.inside.execute import (
     Executor,
     block_name,
     describe,
+    hush,
     prepare,
     remember_source,
 )
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 WORKER_FAILED = 4
 MAX_OUTPUT_CHARS = 1_000_000
+# Longer than a host takes that has a block at hand.
+_IDLE_SECONDS = 0.02
 _RECURSION_LIMIT = 1000
 _SWITCH_SECONDS = 0.005
 
@@ -105,6 +108,7 @@ class Worker:
         self._executor = Executor(self._namespace.names)
         self._memory = MemoryReserve()
         self._messages: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self._prepared = False
 
     def take(self, message: dict[str, Any]) -> None:
         """Accept a message of the host, in the reader thread."""
@@ -119,9 +123,9 @@ class Worker:
 
     def serve(self) -> None:
         """Take up one message after the other; never returns."""
-        prepare()
+        hush()
         while True:
-            message = self._messages.get()
+            message = self._next()
             kind = message["t"]
             if kind == "init":
                 snapshots = self._set_up(message)
@@ -136,6 +140,18 @@ class Worker:
                     remember_source(block_name(block), code)
                 names_back = snapshots.restore(plain=message["plain"])
                 self._channel.send({"t": "restored", "names": names_back})
+
+    def _next(self) -> dict[str, Any]:
+        """Wait for a message; prepare when none comes soon, or when a block was reported."""
+        if not self._prepared:
+            if not self._channel.block:
+                try:
+                    return self._messages.get(timeout=_IDLE_SECONDS)
+                except Empty:
+                    pass
+            self._prepared = True
+            prepare()
+        return self._messages.get()
 
     def _set_up(self, init: dict[str, Any]) -> Snapshots:
         space, channel = self._namespace, self._channel
