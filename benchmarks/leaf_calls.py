@@ -28,7 +28,7 @@ answer["content"] = "done"
 answer["ready"] = True
 ```"""
 _KEY_VARIABLE = "ANTHROPIC_API_KEY"
-_ANTHROPIC_MODEL = "anthropic/claude-sonnet-4-5"
+LITELLM_MODEL = "anthropic/claude-sonnet-4-5"
 
 
 def measure(plan: Plan) -> tuple[Section, ...]:
@@ -68,13 +68,13 @@ def _ways(stack: ExitStack, plan: Plan) -> Iterator[tuple[str, str, str | None]]
     yield "in process", f"{PREFIX}:{DELAY_SECONDS}", None
     yield "HTTP, direct", "leaf", stack.enter_context(serving("openai", DELAY_SECONDS))
     if plan.with_litellm:
-        stack.enter_context(_dummy_key())
+        stack.enter_context(dummy_key())
         address = stack.enter_context(serving("anthropic", DELAY_SECONDS))
-        yield "HTTP, litellm", _ANTHROPIC_MODEL, address
+        yield "HTTP, litellm", LITELLM_MODEL, address
 
 
 @contextmanager
-def _dummy_key() -> Iterator[None]:
+def dummy_key() -> Iterator[None]:
     """Set a key that means nothing, and put back what was there."""
     earlier = os.environ.get(_KEY_VARIABLE)
     os.environ[_KEY_VARIABLE] = "no-key"

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from benchmarks.environment import compiled, machine
 from benchmarks.figures import Figure, Report, Section, interleaved
+from benchmarks.leaf_calls import LITELLM_MODEL, dummy_key
 from benchmarks.model_server import serving
 from benchmarks.slow_model import registered
-from benchmarks.subcalls import limited_model
+from benchmarks.subcalls import killed, limited_model
 from benchmarks.subcalls.batches import ANSWER, CHILDREN, LEAVES, WIDTH, Batch, highest_memory
 from benchmarks.subcalls.peers import installed, peer
 
@@ -35,10 +36,17 @@ class Sizes:
     large: tuple[int, ...] = (1000, 10_000)
     storm_calls: int = 400
     rounds: int = 3
+    litellm: bool = True
 
 
 QUICK = Sizes(
-    calls=100, quick_calls=200, children=(4,), large=(100, 1000), storm_calls=150, rounds=1
+    calls=100,
+    quick_calls=200,
+    children=(4,),
+    large=(100, 1000),
+    storm_calls=150,
+    rounds=1,
+    litellm=False,
 )
 
 
@@ -57,16 +65,19 @@ def measure(sizes: Sizes, python: Path | None) -> Report:
     described = machine()
     with compiled(), registered({limited_model.PREFIX: limited}):
         sections = (
-            beside_others(sizes, python, sizes.calls, DELAY_SECONDS),
+            beside_others(sizes, python, sizes.calls, DELAY_SECONDS, with_litellm=sizes.litellm),
             beside_others(sizes, python, sizes.quick_calls, 0.0),
             children(sizes),
             large_batches(sizes),
             storm(sizes),
+            killed.measure(sizes.calls),
         )
     return Report(described, sections)
 
 
-def beside_others(sizes: Sizes, python: Path | None, count: int, delay: float) -> Section:
+def beside_others(
+    sizes: Sizes, python: Path | None, count: int, delay: float, *, with_litellm: bool = False
+) -> Section:
     """Time one batch over HTTP, and ours in process too."""
     peers = installed(python) if python else ()
     with ExitStack() as stack:
@@ -78,6 +89,11 @@ def beside_others(sizes: Sizes, python: Path | None, count: int, delay: float) -
             "rlm-rag, in process": in_process.seconds,
             "rlm-rag, HTTP": over_http.seconds,
         }
+        if with_litellm:
+            stack.enter_context(dummy_key())
+            address = stack.enter_context(serving("anthropic", delay))
+            batch = stack.enter_context(Batch(block, LITELLM_MODEL, api_base=address))
+            actions["rlm-rag, HTTP by litellm"] = batch.seconds
         for name in peers:
             assert python is not None
             other = stack.enter_context(peer(name, python, count=count, sub_base=base))

@@ -8,7 +8,15 @@ import pytest
 
 from benchmarks.subcalls.__main__ import Sizes, main
 
-TINY = Sizes(calls=4, quick_calls=4, children=(2,), large=(3, 6), storm_calls=101, rounds=1)
+TINY = Sizes(
+    calls=4,
+    quick_calls=4,
+    children=(2,),
+    large=(3, 6),
+    storm_calls=101,
+    rounds=1,
+    litellm=False,
+)
 
 
 def test_every_section_is_measured_and_nothing_is_left_behind(
@@ -34,7 +42,12 @@ def test_every_section_is_measured_and_nothing_is_left_behind(
         "as fast as the rate allows",
         "rlm-rag",
         "requests refused",
+        "the whole run",
+        "taken up again",
+        "calls paid for twice",
     }
+    twice = next(each for (_, name), each in figures.items() if name == "calls paid for twice")
+    assert twice["median"] == 0.0
     storm = next(figure for (title, name), figure in figures.items() if name == "rlm-rag")
     # The hundred and first call has to wait for the provider's next second.
     assert 0.9 <= storm["median"] < 5
