@@ -32,7 +32,7 @@ class ParserPool:
     def __init__(
         self,
         *,
-        processor_seconds: int = PROCESSOR_SECONDS,
+        processor_seconds: float = PROCESSOR_SECONDS,
         wall_seconds: float = WALL_SECONDS,
         memory_bytes: int = MEMORY_BYTES,
     ) -> None:
@@ -89,7 +89,7 @@ class ParserPool:
             return f"parsing took longer than {self._wall_seconds:g} s and was stopped"
         if process.signal == getattr(signal, "SIGPROF", 0):
             seconds = self._processor_seconds
-            return f"parsing took more than {seconds} s of processor time and was stopped"
+            return f"parsing took more than {seconds:g} s of processor time and was stopped"
         return f"its parser crashed{process.how_it_ended()}"
 
 

@@ -36,7 +36,7 @@ def main(processor_seconds: str, memory_bytes: str) -> None:
     while _comes(requests) and (request := wire.read_request(requests)) is not None:
         replies.write(wire.TAKEN)
         replies.flush()
-        _start_clock(int(processor_seconds))
+        _start_clock(float(processor_seconds))
         reply = wire.encode_reply(_parsed(*request))
         _start_clock(0)
         replies.write(reply)
@@ -69,7 +69,7 @@ def _comes(requests: BinaryIO) -> bool:
     return bool(ready)
 
 
-def _start_clock(seconds: int) -> None:
+def _start_clock(seconds: float) -> None:
     # Without a handler the signal ends the process, whatever C code it is in.
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
