@@ -32,7 +32,7 @@ class Asked:
 OF_REPOSITORY = (
     Asked(
         "What does `PackedWriter` leave behind when a write is aborted?",
-        "rlm_rag/packed.py",
+        "rlm_rag/packing.py",
         plain=False,
     ),
     Asked(

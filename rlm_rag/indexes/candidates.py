@@ -66,3 +66,23 @@ def _bound(scores: Scores, count: int) -> float:
     if len(scores) <= count:
         return 0.0
     return float(np.partition(scores, len(scores) - count)[len(scores) - count])
+
+
+class Groups:
+    """Windows by their documents, which come one after the other in `documents`."""
+
+    def __init__(self, documents: NDArray[np.uint32]) -> None:
+        begins = np.ones(len(documents), bool)
+        begins[1:] = documents[1:] != documents[:-1]
+        self._starts = np.flatnonzero(begins)
+        self._group_of = np.cumsum(begins) - 1
+
+    def second_best(self, scores: Scores) -> Scores:
+        """Return, for each window, the second best score of its document: 0 where it is alone."""
+        if not len(self._starts):
+            return scores.copy()
+        best = np.maximum.reduceat(scores, self._starts)
+        is_best = scores == best.take(self._group_of)
+        others = np.maximum.reduceat(np.where(is_best, 0.0, scores), self._starts)
+        seconds = np.where(np.add.reduceat(is_best, self._starts, dtype=np.intp) > 1, best, others)
+        return seconds.take(self._group_of)

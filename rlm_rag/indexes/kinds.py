@@ -1,4 +1,4 @@
-"""What kind of file a path names: a test, a record of changes, prose, or none of these."""
+"""What kind of file a path names: a test, a record of changes, prose or examples, or none."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ _TEST = re.compile(
 _PROSE = re.compile(
     r"(?i)\.(?:md|mdx|markdown|rst|txt|adoc|org|x?html?|ipynb|pdf|rtf|epub|eml"
     r"|(?:doc|ppt|xls)[xm]|od[tsp]|fod[tsp]|srt|vtt)(?:#|$)"
+    # What explains a program may be code: examples, and all that builds its manual.
+    r"|(?:^|/)(?:docs?|documentation|website|examples?|demos?|tutorials?|samples?|benchmarks?)/"
     r"|(?:^|/)(?:readme|license|notice|changes|history|news|authors|pkg-info)$"
 )
 _RECORD = re.compile(

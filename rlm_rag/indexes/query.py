@@ -11,7 +11,7 @@ from math import log
 from rlm_rag.indexes.inflections import inflected
 from rlm_rag.indexes.kinds import asks_for_records
 from rlm_rag.indexes.ranking import Weights
-from rlm_rag.indexes.reports import is_report, title_and_body
+from rlm_rag.indexes.reports import is_report, title_and_body, without_code
 from rlm_rag.indexes.terms import raw_words, word_terms
 
 STOP_WORDS = frozenset(
@@ -69,7 +69,9 @@ def parse_query(text: str, *, weights: Weights) -> Query:
     counts: Counter[bytes] = Counter()
     for word in words:
         counts.update(_query_terms(word))
-    terms = _weighted(counts, title if body.strip() else "", weights)
+    report = is_report(text)
+    spoken = f"{title}\n{without_code(body)}" if report else said
+    terms = _weighted(counts, title if body.strip() else "", spoken, weights)
     return Query(
         terms,
         _forms(terms, weights.inflected),
@@ -77,20 +79,29 @@ def parse_query(text: str, *, weights: Weights) -> Query:
         _file_names(said),
         not counts.keys().isdisjoint((b"test", b"tests", b"testing", b"tested")),
         asks_for_records(title),
-        is_report(text),
+        report,
     )
 
 
-def _weighted(counts: Mapping[bytes, int], title: str, weights: Weights) -> dict[bytes, float]:
+def _weighted(
+    counts: Mapping[bytes, int], title: str, spoken: str, weights: Weights
+) -> dict[bytes, float]:
+    """Weigh terms by how often, and where they are said; what is not `spoken` is quoted code."""
     if all(term in STOP_WORDS for term in counts):
         return dict.fromkeys(sorted(counts), 1.0)
-    in_title = {term for word in raw_words(title) for term in _query_terms(word)}
+    in_title = _terms_in(title)
+    aloud = _terms_in(spoken)
     terms: dict[bytes, float] = {}
     for term, count in counts.items():
         weight = (1 + log(count)) * (weights.title if term in in_title else 1.0)
+        weight *= 1.0 if term in aloud else weights.report_code
         terms[term] = weight * (weights.stop_word if term in STOP_WORDS else 1.0)
     kept = sorted(terms, key=terms.__getitem__, reverse=True)[:_MOST_TERMS]
     return {term: terms[term] for term in sorted(kept)}
+
+
+def _terms_in(text: str) -> set[bytes]:
+    return {term for word in raw_words(text) for term in _query_terms(word)}
 
 
 def _forms(terms: Mapping[bytes, float], weight: float) -> dict[bytes, float]:

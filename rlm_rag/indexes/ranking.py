@@ -19,8 +19,11 @@ class Weights:
     - `stop_word`, `title`, `inflected`: factors of a query's common words, of the first of its
       lines, of another form of its words (`file` where it says `files`);
     - `test_path`, `record_path`, `report_prose`: factors of files of tests, of records of
-      changes, and, where the query is a report, of prose, as far as a window lacks what is
-      asked for;
+      changes, and, where the query is a report, of prose and examples, as far as a window lacks
+      what is asked for;
+    - `report_code`, `report_names`, `report_second`: where the query is a report, the factor of
+      words that it has in quoted code alone, the factor of what is gained by names, and the
+      share of the file's second best window;
     - `defined_identifier`, `named_file`, `file_stem`: what a window gains where it defines what
       the query names, where the query names its file, and where the name of its file holds a
       word of the query: the first and the last by the word's inverse frequency;
@@ -40,6 +43,9 @@ class Weights:
     test_path: float = 0.7
     record_path: float = 0.7
     report_prose: float = 0.8
+    report_code: float = 0.3
+    report_names: float = 1.6
+    report_second: float = 0.3
     defined_identifier: float = 3.0
     named_file: float = 12.0
     file_stem: float = 1.5
@@ -57,6 +63,9 @@ PLAIN = Weights(
     test_path=1.0,
     record_path=1.0,
     report_prose=1.0,
+    report_code=1.0,
+    report_names=1.0,
+    report_second=0.0,
     defined_identifier=0.0,
     named_file=0.0,
     file_stem=0.0,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CODE_LINE = re.compile(r"^(?: {4}|\t|>>>| *File \").*$", re.MULTILINE)
 _CHECK_BOX = re.compile(r"^[ \t]*[-*+][ \t]+\[[ xX]\].*$", re.MULTILINE)
 # Shorter texts of several lines may be questions with a list in them.
 _LEAST_REPORT_CHARS = 300
@@ -24,3 +26,8 @@ def title_and_body(text: str) -> tuple[str, str]:
     """
     title, _, body = text.strip().partition("\n")
     return title, _CHECK_BOX.sub(" ", _COMMENT.sub(" ", body))
+
+
+def without_code(body: str) -> str:
+    """Return a report's text without what it quotes: fenced or indented code, and stack traces."""
+    return _CODE_LINE.sub(" ", _FENCED.sub(" ", body))

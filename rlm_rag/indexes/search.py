@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm_rag.indexes.candidates import SCORE_DIGITS, Found
+from rlm_rag.indexes.candidates import SCORE_DIGITS, Found, Groups
 from rlm_rag.indexes.kinds import Kind, kind_of
 from rlm_rag.indexes.line_texts import LineTexts
 from rlm_rag.indexes.names import FileNames
@@ -73,16 +73,19 @@ class Searcher:
     def _found(self, query: Query, allowed: Callable[[str], bool] | None) -> Found:
         scores = self._ranker.scores({**query.terms, **query.forms})
         weights, documents = self._weights, self._ranker.window_documents
+        factor = weights.report_names if query.is_report else 1.0
         for name in query.identifiers if weights.defined_identifier else ():
             windows = np.unique(np.asarray(self._index.defined.get(name, ()), np.uint32))
             if len(windows):
-                bonus = weights.defined_identifier * self._ranker.idf(name)
+                bonus = weights.defined_identifier * factor * self._ranker.idf(name)
                 scores[windows] += bonus / (1 + log(len(windows)))
         gains = self._gains(query)
         if gains.any():
-            scores += gains.take(documents) * (scores > 0)
+            scores += factor * gains.take(documents) * (scores > 0)
         if allowed is not None:
             scores = self._only(scores, allowed)
+        if query.is_report and weights.report_second:
+            scores += weights.report_second * self._groups.second_best(scores) * (scores > 0)
         discounts = (1 - self._factors(query)).take(self._kinds)
         return Found(scores, discounts, lambda windows: self._ranker.shares(query.terms, windows))
 
@@ -115,6 +118,10 @@ class Searcher:
         """The place among `_KINDS` of each window's document."""
         kinds = [_KINDS.index(kind_of(path)) for path in self._index.paths]
         return np.array(kinds, np.intp).take(self._ranker.window_documents)
+
+    @cached_property
+    def _groups(self) -> Groups:
+        return Groups(self._ranker.window_documents)
 
     @cached_property
     def _names(self) -> FileNames:

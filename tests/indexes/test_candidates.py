@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm_rag.indexes.candidates import SCORE_DIGITS, Found, Windows
+from rlm_rag.indexes.candidates import SCORE_DIGITS, Found, Groups, Windows
 
 values = st.floats(0, 30, width=16)
 windows = st.lists(
@@ -26,3 +26,14 @@ def test_the_best_are_those_of_all(held: list[tuple[float, float, float]], count
 
     assert first(*found.best(count)) == first(*found.all())
     assert len(found.all()[0]) == found.count
+
+
+@given(st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.5, 7.0]), min_size=1, max_size=5)))
+def test_the_second_best_window_of_a_document_is_the_second_of_its_own(
+    held: list[list[float]],
+) -> None:
+    documents = np.repeat(np.arange(len(held)), [len(scores) for scores in held])
+    scores = np.array([score for scores in held for score in scores])
+    seconds = Groups(documents.astype(np.uint32)).second_best(scores)
+    expected = [sorted([0.0, *scores])[-2] for scores in held for _ in scores]
+    assert seconds.tolist() == expected

@@ -52,6 +52,14 @@ def test_the_first_line_of_several_weighs_more() -> None:
     assert parsed("blank line").terms[b"blank"] == 1.0
 
 
+def test_words_that_a_report_has_in_quoted_code_alone_weigh_less() -> None:
+    terms = parsed(REPORT).terms
+    assert terms[b"valueerror"] == pytest.approx(Weights().report_code * terms[b"list"])
+    indented = "it fails\n" + "because of the list\n" * 20 + "\n    quoted(list)\n"
+    assert parsed(indented).terms[b"quoted"] == pytest.approx(Weights().report_code)
+    assert parsed("a list of\n    quoted things").terms[b"quoted"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("word", "forms"),
     [
@@ -86,6 +94,9 @@ def test_forms_weigh_less_and_never_stand_for_what_is_asked() -> None:
         ("src/app.egg-info/PKG-INFO", Kind.RECORD),
         ("docs/guide.rst", Kind.PROSE),
         ("README", Kind.PROSE),
+        ("docs/conf.py", Kind.PROSE),
+        ("examples/plot_a.py", Kind.PROSE),
+        ("src/documents.py", None),
         ("engine/history.py", None),
         ("src/changes.rs", None),
         ("contest/latest.py", None),

@@ -111,6 +111,20 @@ def test_a_report_asks_for_code_before_prose_and_a_question_does_not(answers: An
     assert paths(answerer, report)[0] == "z.py"
 
 
+def test_of_a_report_a_file_with_two_windows_about_it_comes_before_one_with_one(
+    answers: Answers,
+) -> None:
+    about, filler = "backoff delay grows\n", "x = 1\n" * 60
+    longer = about + filler + about + filler
+    answerer = answers({"a.py": about + filler + filler, "b.py": longer})
+    report = "backoff delay grows\n```\nTraceback of the delay\n```\n"
+    assert paths(answerer, report)[0] == "b.py"
+    plain = Answerer(
+        answerer._corpus, weights=replace(Weights(), report_second=0.0, whole_file=0.0)
+    )
+    assert paths(plain, report)[0] == "a.py"
+
+
 def test_a_test_that_alone_holds_all_that_is_asked_for_comes_first(answers: Answers) -> None:
     documents = {f"m{number}.py": "the code of the gate\n" * 9 for number in range(9)}
     answerer = answers(documents | {"tests/test_a.py": "x = 1\n# access code of Lisbon gate\n"})
