@@ -17,7 +17,7 @@ from rlm_rag.errors import DivergedError, ModelError, TraceError, UsageError
 from rlm_rag.trace.events import Answered, CallSent, ReplyReceived, Resumed, RunStarted
 from rlm_rag.trace.reader import read_trace
 from rlm_rag.trace.recorder import Recorder
-from tests.engine.play import block, play
+from tests.engine.play import block, first_prompt, play
 from tests.servers.loopback import Received, Step, failed, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
@@ -335,3 +335,47 @@ def test_a_trace_keeps_no_header_and_no_password(
     assert rlm_rag.resume(path, corpus, headers={"X-Team": "hush-hush"}).text == "done"
     assert openai_server.received[-1].headers["x-team"] == "hush-hush"
     assert openai_server.received[-1].json["top_p"] == 0.5
+
+
+@pytest.mark.parametrize("strategy", ["direct", "retrieve", "map-reduce"])
+def test_every_strategy_goes_on_wherever_it_was_killed(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path, strategy: str
+) -> None:
+    openai_server.script = lambda request: leaf(request.prompt)
+    whole = rlm_rag.ask(
+        corpus,
+        "Where is `backoff` computed?",
+        model="test",
+        api_base=openai_server.api_base,
+        strategy=strategy,
+        trace=tmp_path,
+    )
+    trace = Path(str(whole.trace))
+    records = read_trace(trace).records
+    for lines in range(1, len(records) + 1):
+        before = [record.event for record in records[:lines]]
+        paid = sum(isinstance(event, ReplyReceived) for event in before)
+        openai_server.received.clear()
+        path = cut(trace, lines, tmp_path)
+        answer = rlm_rag.resume(path, corpus)
+        assert (answer.text, answer.coverage) == (whole.text, whole.coverage), lines
+        assert len(openai_server.received) == whole.usage.calls - paid, lines
+    assert rlm_rag.replay(trace, corpus).text == whole.text
+
+
+def test_passages_that_took_over_from_a_stuck_root_are_repeated_too(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    openai_server.script = lambda request: reply("I cannot." if first_prompt(request) else "?")
+    whole = rlm_rag.ask(
+        corpus,
+        "Where is `backoff` computed?",
+        model="test",
+        api_base=openai_server.api_base,
+        limits=Limits(iterations=2, calls=9),
+        trace=tmp_path,
+    )
+    sent = len(openai_server.received)
+    trace = Path(str(whole.trace))
+    assert rlm_rag.replay(trace, corpus).text == whole.text
+    assert len(openai_server.received) == sent

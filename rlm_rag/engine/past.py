@@ -213,8 +213,12 @@ class Past:
 
     def children_of(self, run: str) -> int:
         """The number of the last child of a run; they are not recorded in the order of these."""
-        children = (child.run for child in self._recorded.runs.values() if child.parent == run)
-        return max((int(child.rpartition(".")[2]) for child in children), default=0)
+        names = (
+            child.run.rpartition(".")[2]
+            for child in self._recorded.runs.values()
+            if child.parent == run
+        )
+        return max((int(name) for name in names if name.isdecimal()), default=0)
 
     def calls_of(self, run: str) -> int:
         """The number of the last call that a run has sent."""
