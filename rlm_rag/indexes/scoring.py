@@ -87,8 +87,8 @@ class Ranker:
             impacts.documents.add_to(documents, weight)
         if self._weights.whole_file:
             documents *= self._weights.whole_file
-            # A document's score is 0 where no window of it has one.
-            scores += documents.take(self._document_of) * (scores > 0)
+            held = np.flatnonzero(scores)
+            scores[held] += documents.take(self._document_of[held])
         return scores
 
     def shares(self, terms: Mapping[bytes, float], windows: NDArray[np.intp]) -> Scores:
