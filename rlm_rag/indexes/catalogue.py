@@ -25,6 +25,7 @@ _ANALYSIS = (
     "definitions",
     "grammars",
     "headings",
+    "keys",
     "languages",
     "repairs",
     "signatures",

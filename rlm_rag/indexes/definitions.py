@@ -7,7 +7,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from rlm_rag.globs import without_part
 from rlm_rag.indexes.headings import headings
+from rlm_rag.indexes.keys import form_of, keys
 from rlm_rag.indexes.languages import GENERIC, Language, cell_language, language_of, markup_of
 from rlm_rag.indexes.skeleton import MAX_SIGNATURE_CHARS, Definition
 from rlm_rag.lines import count_lines, line_starts
@@ -85,8 +87,11 @@ def definitions(path: str, data: bytes) -> list[Definition]:
     """
     markup = markup_of(path)
     code_cell = cell_language(path, data)
+    form = form_of(without_part(path).rpartition("/")[2])
     if code_cell is not None:
         found = _nested(data, code_cell)
+    elif form is not None:
+        found = keys(data, form)
     elif markup is not None:
         found = [
             Definition(one.line, "heading", one.title, one.title, one.parents, len(one.parents))

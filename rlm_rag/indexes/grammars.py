@@ -99,7 +99,7 @@ GRAMMARS = (
     Grammar("julia", (".jl",), comment=_HASH),
     Grammar("haskell", (".hs",), comment=_DASHES, clauses=True),
     Grammar("ocaml", (".ml",), comment=_PARENTHESES),
-    Grammar("ocaml_interface", (".mli",), query="ocaml", comment=_PARENTHESES),
+    Grammar("ocaml_interface", (".mli",), comment=_PARENTHESES),
     Grammar("elixir", (".ex", ".exs"), comment=_HASH, clauses=True),
     Grammar("erlang", (".erl", ".hrl"), comment=rb"%+", clauses=True),
     Grammar("dart", (".dart",)),
@@ -120,6 +120,8 @@ _C_PLUS_PLUS = re.compile(
     rb"|^[ \t]*#[ \t]*include[ \t]*<[a-z_]+>",
     re.MULTILINE,
 )
+# Loaded web pages are text with headings; their source has tags.
+_TAGS = re.compile(rb"(?i)<(?:!doctype|html|head|body|div|section|h[1-6])\b")
 _SHEBANG = re.compile(
     rb"#![^\n]{0,100}?\b(ba|da|k|z)?sh\b|#![^\n]{0,100}?\b(python|ruby|perl|node)"
 )
@@ -166,7 +168,10 @@ def grammar_of(path: str, data: bytes | memoryview) -> Grammar | None:
         return _interpreted(data)
     if suffix == ".h":
         return _by_name().get("cpp" if _C_PLUS_PLUS.search(data[:_HEAD_BYTES]) else "c")
-    return _by_suffix().get(suffix) or _by_suffix().get(suffix.lower())
+    grammar = _by_suffix().get(suffix) or _by_suffix().get(suffix.lower())
+    if grammar is not None and grammar.name == "html" and not _TAGS.search(data[:_HEAD_BYTES]):
+        return None
+    return grammar
 
 
 def _interpreted(data: bytes | memoryview) -> Grammar | None:

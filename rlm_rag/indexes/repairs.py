@@ -62,6 +62,12 @@ def branches(text: bytes, language: str) -> tuple[bytes, bytes | None]:
     return b"".join(first), b"".join(others) if is_split else None
 
 
+def branch_end(text: bytes, at: int) -> int:
+    """Return where the branch of a conditional ends in which an offset lies."""
+    match = _DIRECTIVE.search(text, at)
+    return match.start() if match else len(text)
+
+
 def _divide(
     piece: bytes, stack: list[tuple[bool, bool]], first: list[bytes], others: list[bytes]
 ) -> bool:

@@ -13,7 +13,7 @@ _DOC_BYTES = 2000
 _DOC_LINES = 60
 
 _SPACES = re.compile(r"\s+")
-_BRACKETS = re.compile(rb"[()]")
+_BRACKETS = re.compile(rb"[()]|\"(?:[^\"\\\n]|\\.){0,400}\"|'(?:[^'\\\n]|\\.){0,400}'")
 _MODIFIERS = re.compile(rb"[ \t]*(?:[\w@$]+[ \t]+)*")
 _ATTRIBUTE = re.compile(rb"\s*(?:@(?!interface\b)[\w.:]+|#?!?\[)")
 _STRING = re.compile(rb"\s*[rRuUbB]{0,2}(\"\"\"|'''|\"|')[ \t]*(?:\\\n)?\s*([^\n]*)")
@@ -21,17 +21,17 @@ _MARKS = re.compile(r"^[/*#;%!\-|(\s]+|[\s*/)=\-#]+$")
 _ATTRIBUTE_LINE = re.compile(rb"@|#!?\[|\[|\)")
 
 
-def signature(text: bytes, start: int, name_end: int, body: int, *, takes: bool = True) -> str:
+def signature(text: bytes, start: int, name_end: int, body: int, *, last: int = -1) -> str:
     """Return what stands from a definition's start to its body, on one line, at most 200 long.
 
-    `body` is where it begins, or -1: then the signature ends with its line, or, of what `takes`
-    parameters, with the list of them that opens in it.
+    `body` is where it begins, or -1: then the signature ends with the line, or with the list of
+    parameters that opens in it; or at the latest at `last`, where that is given.
     """
     line = text.rfind(b"\n", 0, start) + 1
     if _MODIFIERS.fullmatch(text, line, start):
         start = line
     start = _after_attributes(text, start, name_end)
-    end = body if body >= 0 else _line_end(text, name_end, takes)
+    end = body if body >= 0 else _line_end(text, name_end, last)
     written = text[start : min(end, start + _SIGNATURE_BYTES)].decode("utf-8", "replace")
     shown = _SPACES.sub(" ", written).strip().removesuffix("{").rstrip()
     return shown if len(shown) <= MAX_SIGNATURE_CHARS else shown[: MAX_SIGNATURE_CHARS - 1] + "…"
@@ -45,7 +45,8 @@ def _after_attributes(text: bytes, start: int, name_end: int) -> int:
             end = _closing(text, end)
         elif text.startswith(b"[", end - 1):
             end = text.find(b"]", end) + 1
-        if not start < end < name_end:
+        if not start < end < name_end or len(text[end:name_end].split()) < 2:
+            # It marks nothing: it is the definition, as `@type t` in Elixir.
             return start
         start = end
     return start
@@ -55,17 +56,17 @@ def _closing(text: bytes, opening: int) -> int:
     """Return the offset after the parenthesis that closes the one at `opening`, or -1."""
     depth = 0
     for match in _BRACKETS.finditer(text, opening, opening + _SIGNATURE_BYTES):
-        depth += 1 if match[0] == b"(" else -1
+        depth += (match[0] == b"(") - (match[0] == b")")
         if depth == 0:
             return match.end()
     return -1
 
 
-def _line_end(text: bytes, at: int, takes: bool) -> int:
+def _line_end(text: bytes, at: int, last: int) -> int:
     end = text.find(b"\n", at)
     end = end if end >= 0 else len(text)
-    if not takes:
-        return end
+    if last >= 0:
+        return min(end, last)
     opening = text.find(b"(", at, end)
     closing = _closing(text, opening) if opening >= 0 else -1
     if closing <= end:

@@ -13,7 +13,7 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from rlm_rag.errors import MissingExtraError
 from rlm_rag.indexes.grammars import EXTRA, Grammar
-from rlm_rag.indexes.repairs import branches, without_macros
+from rlm_rag.indexes.repairs import branch_end, branches, without_macros
 from rlm_rag.indexes.signatures import doc_above, doc_inside, signature
 from rlm_rag.indexes.skeleton import Definition
 from rlm_rag.lines import line_starts
@@ -29,8 +29,9 @@ _HOLDS_METHODS = frozenset(
     ("class", "struct", "interface", "trait", "impl", "object", "enum", "record", "protocol")
 )
 _STATE = frozenset(("variable", "constant", "field", "property"))
+_SMALL = _STATE | {"enumerator"}
 # Inside a function these are its own affair.
-_LOCAL = _STATE | {"declaration"}
+_LOCAL = frozenset(("variable", "constant", "property", "declaration"))
 _MEMBERS = {"function": "method", "declaration": "method", "variable": "field"}
 _UNNAMED = {"companion": "Companion"}
 _UNDOCUMENTED = frozenset(("variable", "field", "enumerator", "heading", "key"))
@@ -73,7 +74,7 @@ def parsed(data: bytes, grammar: Grammar) -> list[Definition]:
         first, others = branches(without_macros(text), grammar.name)
         found, broken = _read(loaded, first)
         if others is not None:
-            found = _joined(found, _read(loaded, others)[0])
+            found = _joined(found, _within_branches(_read(loaded, others)[0], text))
     else:
         found, broken = _read(loaded, text)
     if broken:
@@ -98,6 +99,16 @@ def _read(loaded: _Loaded, text: bytes) -> tuple[list[_Found], set[int]]:
         else:
             waiting.extend(child for child in node.children if child.has_error)
     return list(_found(loaded.cursor, root)), broken
+
+
+def _within_branches(found: list[_Found], text: bytes) -> list[_Found]:
+    """End each definition with its branch: what closes it may stand in another."""
+    for one in found:
+        end = branch_end(text, one.name_end)
+        if end < one.end:
+            one.end = end
+            one.end_row = one.row + text.count(b"\n", one.name_end, end - 1)
+    return found
 
 
 def _joined(found: list[_Found], others: list[_Found]) -> list[_Found]:
@@ -221,7 +232,7 @@ def _nested(found: Sequence[_Found], text: bytes, grammar: Grammar) -> Iterator[
     enclosing: list[_Found] = []
     stated: set[tuple[int, str]] = set()
     for one in found:
-        while enclosing and enclosing[-1].end <= one.start:
+        while enclosing and (enclosing[-1].end <= one.start or _same(enclosing[-1], one)):
             enclosing.pop()
         if not one.name:
             continue
@@ -236,19 +247,25 @@ def _nested(found: Sequence[_Found], text: bytes, grammar: Grammar) -> Iterator[
         _qualify(one)
         inside = bool(enclosing) and enclosing[-1].kind in _HOLDS_METHODS
         kind = _MEMBERS.get(one.kind, one.kind) if inside or one.scope else one.kind
+        last = max(one.end, one.name_end) if kind in _SMALL else -1
         parents = [outer.name for outer in enclosing]
         parents += [part for part in re.split(r"::|\.|:", one.scope) if part]
         yield Definition(
             one.row + 1,
             kind,
             one.name,
-            signature(text, one.start, one.name_end, one.body, takes=kind not in _STATE),
+            signature(text, one.start, one.name_end, one.body, last=last),
             tuple(parents),
             len(enclosing),
             one.end_row + 1,
             "" if kind in _UNDOCUMENTED else _doc(one, text, lines, grammar),
         )
         enclosing.append(one)
+
+
+def _same(one: _Found, other: _Found) -> bool:
+    """Whether both are named by one declaration, as `a` and `b` of `let a, b`."""
+    return (one.start, one.end) == (other.start, other.end)
 
 
 def _qualify(one: _Found) -> None:

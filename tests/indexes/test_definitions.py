@@ -136,6 +136,24 @@ SOURCES = {
         "=====\nTitle\n=====\n\nSec\n---\n\nSub\n~~~\n\nOther\n-----\n",
         "2 0 heading Title, 5 1 heading Sec, 8 2 heading Sub, 11 1 heading Other",
     ),
+    "a.yaml": (
+        "# c\nname: x\non:\n  push:\n    branches: [main]\nsteps:\n  - uses: a\n  - run: |\n"
+        '      no: text\n"b c": 3\nurl: http://x:80\n',
+        "2 0 key name, 3 0 key on, 4 1 key push, 5 2 key branches, 6 0 key steps, 10 0 key b c, "
+        "11 0 key url",
+    ),
+    "a.toml": (
+        "title = 1\n[tool.x]\na = 'b'\ntext = '''\nno = 1\n'''\n[[bin]]\n\"q r\" = 2\n",
+        "1 0 key title, 2 0 table tool.x, 3 1 key a, 4 1 key text, 7 0 table bin, 8 1 key q r",
+    ),
+    "a.json": (
+        '{\n  "a": {"b": [ {"c": 1} ], "d": "x: y"},\n  // "no": 1\n  "e": "q\\"r"\n}\n',
+        "2 0 key a, 2 1 key b, 2 2 key c, 2 1 key d, 4 0 key e",
+    ),
+    "a.ini": (
+        '; no: c\n[core]\nx: y\n[remote "origin"]\nurl = z\n',
+        '2 0 table core, 3 1 key x, 4 0 table remote "origin", 5 1 key url',
+    ),
     "a.txt": (
         "INTRODUCTION\n\nSome text\nmore.\n\n1.2 Scope\n\ntext\n",
         "1 0 heading INTRODUCTION, 6 1 heading 1.2 Scope",

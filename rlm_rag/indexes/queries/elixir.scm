@@ -18,5 +18,8 @@
 (unary_operator operand: (call target: (identifier) @_a
   (arguments (binary_operator left: [(call target: (_) @name) (identifier) @name])))
   (#any-of? @_a "type" "typep" "opaque" "callback" "macrocallback")) @type
-(call target: (identifier) @_d (arguments . (list [(atom) (keywords (pair key: (keyword) @name))] @name))
-  (#eq? @_d "defstruct")) @field
+(call target: (identifier) @_d (arguments . (list (atom) @name @field)) (#eq? @_d "defstruct"))
+(call target: (identifier) @_d (arguments . (list (keywords (pair key: (keyword) @name) @field)))
+  (#eq? @_d "defstruct"))
+(call target: (identifier) @_d (arguments . (keywords (pair key: (keyword) @name) @field))
+  (#eq? @_d "defstruct"))

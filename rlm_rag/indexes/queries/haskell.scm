@@ -7,6 +7,8 @@
 (class name: (_) @name) @class
 (instance name: (_) @name) @instance
 (declarations (function name: (_) @name) @function)
+(declarations (function (infix operator: (_) @name)) @function)
+(declarations (function (function_head_parens (infix operator: (_) @name))) @function)
 (declarations (bind name: (_) @name) @function)
 (declarations (foreign_import (signature name: (_) @name)) @function)
 (class_declarations (signature name: (_) @name) @method)

@@ -1,7 +1,7 @@
 (module_binding (module_name) @name) @module
 (module_type_definition (module_type_name) @name) @interface
-(value_definition (let_binding pattern: (value_name) @name)) @value
-(value_definition (let_binding pattern: (parenthesized_operator) @name)) @value
+(compilation_unit (value_definition (let_binding pattern: [(value_name) (parenthesized_operator)] @name) @value))
+(structure (value_definition (let_binding pattern: [(value_name) (parenthesized_operator)] @name) @value))
 (value_specification (value_name) @name) @value
 (external (value_name) @name) @value
 (type_binding name: (_) @name) @type

@@ -8,7 +8,7 @@
 (function_definition name: (_) @name) @function
 (const_declaration (const_element . (name) @name) @constant)
 (property_element name: (variable_name (name) @name)) @property
-(property_promotion_parameter name: (variable_name (name) @name)) @property
+(property_promotion_parameter name: (variable_name (name) @name)) @field
 (assignment_expression left: (variable_name (name) @name)
   right: [(anonymous_function body: (_) @_body) (arrow_function body: (_) @_body)]) @function
 (program (expression_statement (assignment_expression left: (variable_name (name) @name)) @variable))

@@ -1,6 +1,6 @@
 (class_definition name: (_) @name) @class
 (function_definition name: (_) @name) @function
-(type_alias_statement left: (type (_) @name)) @type
+(type_alias_statement left: (type [(identifier) @name (generic_type . (identifier) @name)])) @type
 ((assignment left: (identifier) @name) @constant (#match? @name "^_*[A-Z][A-Z0-9_]*$"))
 (module (expression_statement (assignment left: (identifier) @name) @variable))
 (module (_ (block (expression_statement (assignment left: (identifier) @name) @variable))))

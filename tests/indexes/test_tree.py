@@ -1,0 +1,212 @@
+"""What grammars find: kinds, names, nesting, signatures and documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.indexes.grammars import GRAMMARS, Grammar, grammar_of
+from rlm_rag.indexes.skeleton import Definition
+from rlm_rag.indexes.tree import parsed
+
+GOLDENS = Path(__file__).with_name("goldens")
+
+
+def found_in(path: str, source: str) -> list[Definition]:
+    data = source.encode()
+    grammar = grammar_of(path, data)
+    assert grammar is not None
+    return parsed(data, grammar)
+
+
+def told(path: str, source: str) -> str:
+    """Return each definition as `line depth kind scope.name`."""
+    found = found_in(path, source)
+    names = (".".join((*one.parents, one.name)) for one in found)
+    return ", ".join(
+        f"{one.line} {one.depth} {one.kind} {name}" for one, name in zip(found, names, strict=True)
+    )
+
+
+def one_in(path: str, source: str, name: str) -> Definition:
+    (one,) = (one for one in found_in(path, source) if one.name == name)
+    return one
+
+
+@pytest.mark.parametrize("golden", sorted(GOLDENS.glob("*.txt")), ids=lambda path: path.stem)
+def test_what_was_read_by_hand_is_found(golden: Path) -> None:
+    source = golden.with_suffix("").read_bytes()
+    grammar = grammar_of(golden.stem, source)
+    assert grammar is not None
+    found = [f"{one.line} {one.depth} {one.kind} {one.name}" for one in parsed(source, grammar)]
+    assert found == golden.read_text().splitlines()
+
+
+@pytest.mark.parametrize("grammar", GRAMMARS, ids=lambda grammar: grammar.name)
+def test_every_language_has_a_query_that_its_grammar_takes(grammar: Grammar) -> None:
+    assert parsed(b"", grammar) == []
+
+
+SOURCES = {
+    "a.py": (
+        "LIMIT = 1\n"
+        "@decorated\n"
+        "async def fetch(a,\n"
+        "        b):\n"
+        "    local = 1\n"
+        "    class Inner(Base):\n"
+        "        field: int = 3\n"
+        "        def method(self): pass\n"
+        "type Alias[T] = list[T]\n",
+        "1 0 constant LIMIT, 3 0 function fetch, 6 1 class fetch.Inner, "
+        "7 2 field fetch.Inner.field, 8 2 method fetch.Inner.method, 9 0 type Alias",
+    ),
+    "a.ts": (
+        "export default abstract class Foo<T> extends Bar {\n"
+        "  private static x: number = 1;\n"
+        "  constructor(private y: string) { super(); }\n"
+        "  load(a: string): void;\n"
+        "  async load(a: any): Promise<void> { const z = 1; }\n"
+        "}\n"
+        "export const arrow = async <T,>(a: T) => a;\n"
+        "export enum Color { Red, Green = 2 }\n"
+        "declare module 'm' { function f(): void }\n"
+        "export type Id = string;\n",
+        "1 0 class Foo, 2 1 field Foo.x, 3 1 method Foo.constructor, "
+        "3 2 field Foo.constructor.y, 4 1 method Foo.load, 5 1 method Foo.load, "
+        "7 0 function arrow, 8 0 enum Color, 8 1 enumerator Color.Red, "
+        "8 1 enumerator Color.Green, 9 0 namespace m, 9 1 function m.f, 10 0 type Id",
+    ),
+    "a.go": (
+        "package p\n"
+        "type Server[T any] struct {\n\tmux *Mux\n\t*Base\n}\n"
+        "func (s *Server[T]) Handle(w Writer) error {\n\tx := 1\n}\n"
+        "func Map[T any](x T) T { return x }\n"
+        "const (\n\tA = iota\n\tB\n)\n",
+        "1 0 package p, 2 0 struct Server, 3 1 field Server.mux, 4 1 field Server.Base, "
+        "6 0 method Server.Handle, 9 0 function Map, 11 0 constant A, 12 0 constant B",
+    ),
+    "a.rs": (
+        "pub(crate) enum E { A, B { x: u8 } }\n"
+        "impl<'a> fmt::Display for Foo<'a> {\n    async fn new(x: i32) -> Self { }\n}\n"
+        "macro_rules! vec { () => {} }\nstatic N: u8 = 1;\n",
+        "1 0 enum E, 1 1 enumerator E.A, 1 1 enumerator E.B, 1 2 field E.B.x, 2 0 impl Foo, "
+        "3 1 method Foo.new, 5 0 macro vec, 6 0 constant N",
+    ),
+    "a.c": (
+        "#define MAX(a) (a)\n"
+        "typedef struct point { int x, *y; } point_t;\n"
+        "static int *first(struct point *p) {\n    int local = 1;\n}\n"
+        "int declared(void);\n"
+        'static const char *names[] = {"a"};\n'
+        "#ifdef A\nint one(void) {\n#else\nint one(long x) {\n#endif\n}\n"
+        "#if 0\nint off(void) { }\n#endif\n",
+        "1 0 macro MAX, 2 0 type point_t, 2 1 struct point_t.point, 2 2 field point_t.point.x, "
+        "2 2 field point_t.point.y, 3 0 function first, 6 0 declaration declared, "
+        "7 0 variable names, 9 0 function one, 11 1 function one.one, 15 0 function off",
+    ),
+    "a.cpp": (
+        "namespace a::b {\n"
+        "class EXPORT_API Foo : public Bar {\n"
+        " public:\n"
+        "  explicit Foo(int x);\n"
+        "  template <typename T> T get() const override { return T(); }\n"
+        "  bool operator==(const Foo& o) const;\n"
+        "};\n"
+        "}\n"
+        "void Foo::stop(int x) { int y = 1; }\n",
+        "1 0 namespace a::b, 2 1 class a::b.Foo, 4 2 method a::b.Foo.Foo, "
+        "5 2 method a::b.Foo.get, 6 2 method a::b.Foo.operator==, 9 0 method Foo.stop",
+    ),
+}
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_definitions_are_found_with_what_they_belong_to(path: str) -> None:
+    source, expected = SOURCES[path]
+    assert told(path, source) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "name", "signature"),
+    [
+        ("a.py", "@cached(1)\ndef f(a: int,\n      b=')') -> str:\n    pass\n", "f",
+         "def f(a: int, b=')') -> str:"),
+        ("a.go", "type T struct {\n\ta int\n}\n", "T", "type T struct"),
+        ("a.java", 'class A {\n  @Get("/x(y")\n  public <T> List<T> all(int a,\n    T b) { }\n}\n',
+         "all", "public <T> List<T> all(int a, T b)"),
+        ("a.js", "export const f = async (a) => {\n};\n", "f", "export const f = async (a) =>"),
+        ("a.cs", "class A {\n  [Test] public int F(int x) => 1;\n}\n", "F",
+         "public int F(int x)"),
+        ("a.ex", "defmodule A do\n  @type t :: integer\nend\n", "t", "@type t :: integer"),
+        ("a.rb", "class A\n  def go(a, b = 1)\n    a\n  end\nend\n", "go", "def go(a, b = 1)"),
+    ],
+)  # fmt: skip
+def test_a_signature_is_what_is_written_before_the_body(
+    path: str, source: str, name: str, signature: str
+) -> None:
+    assert one_in(path, source, name).signature == signature
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("a.py", 'def f():\n    """Said first.\n\n    Said later."""\n'),
+        ("a.py", "def f():\n    r'''\n    Said first.\n    '''\n"),
+        ("a.js", "/**\n * Said first.\n * Said later.\n */\nfunction f() {}\n"),
+        ("a.go", "// Said first.\n// Said later.\nfunc f() {}\n"),
+        ("a.rs", "/// Said first.\n#[inline]\nfn f() {}\n"),
+        ("a.rb", "# Said first.\ndef f\nend\n"),
+        ("a.lua", "--- Said first.\nfunction f() end\n"),
+        ("a.erl", "%% Said first.\nf() -> ok.\n"),
+        ("a.ml", "(** Said first. *)\nlet f x = x\n"),
+        ("a.java", "class A {\n  /** Said first. */\n  @Test\n  void f() {}\n}\n"),
+    ],
+)
+def test_documentation_gives_its_first_line(path: str, source: str) -> None:
+    assert one_in(path, source, "f").doc == "Said first."
+
+
+def test_a_comment_that_an_empty_line_parts_is_of_something_else() -> None:
+    assert one_in("a.go", "// Of the file.\n\nfunc f() {}\n", "f").doc == ""
+
+
+def test_a_definition_ends_with_its_body() -> None:
+    source = "class A:\n    def f(self):\n        x = (1,\n             2)\n\n\nB = 1\n"
+    ends = {one.name: one.end_line for one in found_in("a.py", source)}
+    assert ends == {"A": 4, "f": 4, "B": 7}
+
+
+def test_a_part_that_cannot_be_read_is_scanned() -> None:
+    source = "def good(): pass\n\nclass Old:\n    def f(self, (a, b)): print a\n\ndef g(): pass\n"
+    assert {"good", "Old", "f", "g"} <= {one.name for one in found_in("a.py", source)}
+
+
+def test_carriage_returns_end_lines_as_line_feeds_do() -> None:
+    for end in ("\r\n", "\r"):
+        source = end.join(("a = 1", "def f():", "    pass", "def g(): pass", ""))
+        assert [one.line for one in found_in("a.py", source)] == [1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "name"),
+    [
+        ("run", "#!/bin/sh\nf() { :; }\n", "bash"),
+        ("run", "#!/usr/bin/env python3\n", "python"),
+        ("a.h", "int f(void);\n", "c"),
+        ("a.h", "namespace a { class B; }\n", "cpp"),
+        ("lib/Rakefile", "task :x\n", "ruby"),
+        ("A.PY", "", "python"),
+        ("a.html", "<!doctype html><h1>A</h1>", "html"),
+    ],
+)
+def test_a_language_is_told_by_name_and_by_content(path: str, source: str, name: str) -> None:
+    grammar = grammar_of(path, source.encode())
+    assert grammar is not None
+    assert grammar.name == name
+
+
+@pytest.mark.parametrize("path", ["run", "a.txt", ".py", "a.html", "a.pdf#page=1", "py"])
+def test_other_documents_have_no_grammar(path: str) -> None:
+    assert grammar_of(path, b"plain text") is None
