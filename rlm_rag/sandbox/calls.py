@@ -18,27 +18,53 @@ MAX_OUTSTANDING_CALLS = 256
 # Four of the largest messages: what hostile code can have its host hold.
 MAX_OUTSTANDING_BYTES = 4 * frames.MAX_MESSAGE_BYTES
 
+# How often it is looked at what a waiting worker computes, at most.
+_LOOK_SECONDS = 0.05
+
 
 class Clock:
-    """A block's time, which stands still while it waits for somebody else.
+    """A block's time, which stands still while it waits for somebody else and computes nothing.
 
     `over` is set when the time is up (then `expired` is true), or by `wake` before that.
+    `cpu_seconds` tells what the worker has computed so far.
     """
 
-    def __init__(self, limit_seconds: float) -> None:
+    def __init__(self, limit_seconds: float, cpu_seconds: Callable[[], float]) -> None:
         self.limit_seconds = limit_seconds
+        self._cpu_seconds = cpu_seconds
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.expired = False
         self._began = self._resumed = time.monotonic()
         self._worked = 0.0
         self._waits = 0
+        # What was computed in waits that are over, and when the present one began.
+        self._computed = 0.0
+        self._wait_began = (0.0, 0.0)
         self._alarm: asyncio.TimerHandle | None = None
         self._stopped = False
         self._arm()
 
     def _arm(self) -> None:
-        left = max(0.0, self.limit_seconds - self._worked)
-        self._alarm = asyncio.get_running_loop().call_later(left, self._expire)
+        left = max(0.0, self.limit_seconds - self._spent_seconds())
+        if self._waits:
+            left = max(left, _LOOK_SECONDS)
+        self._alarm = asyncio.get_running_loop().call_later(left, self._look)
+
+    def _look(self) -> None:
+        """Expire, unless a part of the time was spent waiting."""
+        if self._waits and self._spent_seconds() < self.limit_seconds:
+            self._arm()
+        else:
+            self._expire()
+
+    def _spent_seconds(self) -> float:
+        present = self._computed_seconds() if self._waits else 0.0
+        return self._worked + self._computed + present
+
+    def _computed_seconds(self) -> float:
+        """How much of the present wait the worker spent computing, in however many threads."""
+        began, cpu = self._wait_began
+        return max(0.0, min(time.monotonic() - began, self._cpu_seconds() - cpu))
 
     def _disarm(self) -> None:
         if self._alarm is not None:
@@ -58,14 +84,19 @@ class Clock:
         """Stand still, unless another wait goes on."""
         self._waits += 1
         if self._waits == 1 and not self._stopped:
-            self._worked += time.monotonic() - self._resumed
+            now = time.monotonic()
+            self._worked += now - self._resumed
+            self._wait_began = (now, self._cpu_seconds())
             self._disarm()
+            self._arm()
 
     def wait_ended(self) -> None:
         """Go on, unless another wait goes on."""
         self._waits -= 1
         if self._waits == 0 and not self._stopped:
+            self._computed += self._computed_seconds()
             self._resumed = time.monotonic()
+            self._disarm()
             self._arm()
 
     def stop(self) -> tuple[float, float]:

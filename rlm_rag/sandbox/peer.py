@@ -52,7 +52,7 @@ class Peer:
         self.done = asyncio.get_running_loop().create_future()
         self._block = block
         self._kept.begin_block(block, code)
-        self._clock = Clock(limit_seconds)
+        self._clock = Clock(limit_seconds, self.transport.cpu_seconds)
         if self._fault is not None:
             self._fail(self._fault)
         return self._clock

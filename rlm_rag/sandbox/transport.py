@@ -28,6 +28,10 @@ class Transport(Protocol):
         """How the worker ended, in a few words; "" while it lives or where that is unknown."""
         ...
 
+    def cpu_seconds(self) -> float:
+        """Return what the worker has computed so far, in all its threads; 0 where not known."""
+        ...
+
     async def send(self, data: bytes) -> None:
         """Write whole frames, newline included.
 

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from rlm_rag.packing import PackedWriter
+from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.layers import choose_layer
 from rlm_rag.sandbox.session import (
     BlockResult,
@@ -77,3 +78,28 @@ def test_a_worker_that_reads_no_reply_does_not_stop_its_own_clock(tmp_path: Path
     result = run(tmp_path, UNREAD_REPLIES)
     assert result.error is not None
     assert result.error.type == "Timeout"
+
+
+def test_a_block_that_computes_while_a_thread_of_it_waits_spends_its_own_time() -> None:
+    code = """
+import threading
+threading.Thread(target=llm_query, args=("slow",), daemon=True).start()
+while True:
+    pass
+"""
+
+    async def slow(call: ServiceCall) -> ServiceReply:
+        with uncounted():
+            await asyncio.sleep(60)
+        raise ServiceError("late", "too late")
+
+    async def main() -> BlockResult:
+        setup = WorkerSetup(services=("llm_query",), waiting=frozenset({"llm_query"}))
+        session = Session(layer=choose_layer(), packed_path=None, serve=slow, setup=setup)
+        async with session:
+            return await session.run(code, block=1, timeout_seconds=0.5, output_chars=1000)
+
+    result = asyncio.run(main())
+    assert result.error is not None
+    assert result.error.type == "Timeout"
+    assert result.seconds < 30

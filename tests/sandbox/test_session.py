@@ -99,7 +99,8 @@ def test_the_time_of_a_service_that_is_not_waited_for_is_the_blocks() -> None:
             assert 0.5 <= result.seconds < 3
             assert (await run(session, "x", block=2)).value == "1"
             result = await run(session, "search('a')\nllm_query('a')", block=3, seconds=5)
-            assert 0.1 <= result.waited_seconds <= result.seconds - 0.1
+            # A sleep may end a tick early.
+            assert 0.09 <= result.waited_seconds <= result.seconds - 0.09
 
     asyncio.run(scenario())
 

@@ -195,6 +195,10 @@ class RemoteTransport:
             raise frame
         return frame
 
+    def cpu_seconds(self) -> float:
+        """Return 0: a provider does not tell."""
+        return 0.0
+
     async def interrupt(self) -> None:
         """Ask the running block to stop.
 
