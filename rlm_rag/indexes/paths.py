@@ -53,7 +53,9 @@ def candidates(corpus: PackedCorpus, path: str) -> list[int]:
         return [exact]
     ending = "/" + plain
     numbered = list(enumerate(corpus.paths()))
-    found = [number for number, known in numbered if known.endswith(ending)]
+    found = [number for number, known in numbered if known.startswith(f"{plain}#")]
+    if not found:
+        found = [number for number, known in numbered if known.endswith(ending)]
     if not found:
         try:
             matches = compile_glob(path)
@@ -70,7 +72,7 @@ def parts(corpus: PackedCorpus, path: str) -> list[int]:
     """
     found = candidates(corpus, path)
     wholes = {without_part(corpus.path(number)) for number in found}
-    is_whole = len(found) > 1 and len(wholes) == 1 and without_part(path) == path
+    is_whole = len(found) > 1 and len(wholes) == 1 and corpus.index_of(path) is None
     return found if is_whole else []
 
 

@@ -23,6 +23,9 @@ from rlm_rag.loaders.parsing.pool import parser_pool
 PARSERS_VERSION = 1
 """Raised whenever a parser makes another text of the same bytes; kept texts are of no use then."""
 
+NOT_PARSED = "not parsed: "
+"""What the reason begins with where a document was left out for what it is."""
+
 
 def is_document(path: str) -> bool:
     """Tell by its suffix whether a file's bytes, whole, are for `parse_document`."""
@@ -41,11 +44,11 @@ def parse_document(path: str, data: bytes) -> ParsedDocument | Skipped:
         raise ValueError(f"no document by its name: {path}")
     refusal = refusal_of(known)
     if refusal is not None:
-        return Skipped(path, refusal)
+        return Skipped(path, NOT_PARSED + refusal)
     try:
         return parser_pool().parse(known.module, data)
     except DocumentError as error:
-        return Skipped(path, error.message)
+        return Skipped(path, NOT_PARSED + error.message)
 
 
 def require_parser(path: str) -> None:

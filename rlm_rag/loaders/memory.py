@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from rlm_rag.corpus import Skipped
+from rlm_rag.loaders.documents import NOT_PARSED
 from rlm_rag.loaders.options import Entry, LoadReport
 from rlm_rag.loaders.reading import BINARY_REASON
 from rlm_rag.loaders.secrets import SECRET_REASON
@@ -48,7 +49,7 @@ class ReadFile:
     @property
     def can_be_recalled(self) -> bool:
         """Whether it would come to the same as long as its status is the same."""
-        lasts = bool(self.parts) or all(one.reason in LASTING_REASONS for one in self.skipped)
+        lasts = bool(self.parts) or all(_lasts(one.reason) for one in self.skipped)
         return lasts and self.status is not None
 
 
@@ -107,6 +108,11 @@ class FileMemory:
         if not entries:
             self.empty.append(file)
         return [entry._replace(file=file) for entry in entries]
+
+
+def _lasts(reason: str) -> bool:
+    # A document that took its parser too long is not tried again either.
+    return reason in LASTING_REASONS or reason.startswith(NOT_PARSED)
 
 
 def _settled_status(location: str) -> FileStatus | None:

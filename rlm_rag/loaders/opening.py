@@ -15,7 +15,7 @@ from rlm_rag.errors import SourceError
 from rlm_rag.globs import compile_glob
 from rlm_rag.loaders.addresses import without_credentials
 from rlm_rag.loaders.archives import is_archive, read_archive
-from rlm_rag.loaders.documents import require_parser
+from rlm_rag.loaders.documents import NOT_PARSED, require_parser
 from rlm_rag.loaders.files import failure_reason
 from rlm_rag.loaders.git import printable_path
 from rlm_rag.loaders.intake import Intake
@@ -194,6 +194,8 @@ def _read_single(location: Path, name: str, intake: Intake) -> Iterator[Entry]:
 def _hint(reason: str) -> str:
     if reason == BINARY_REASON:
         return "Only text can be loaded; convert it first."
+    if reason.startswith(NOT_PARSED):
+        return "Save it anew, or in another format, with the program that it comes from."
     if reason == SECRET_REASON:
         return "Copy it to another name if a model may see its text."
     if "max_file_bytes" in reason:

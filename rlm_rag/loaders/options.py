@@ -19,7 +19,7 @@ DEFAULT_MAX_FILE_BYTES = 64 * 1024 * 1024
 
 NOT_SELECTED = "left out by include or exclude"
 # Why text that somebody may miss was left out; for the rest a look at the list is enough.
-TELLING_REASONS = ("not readable", "larger than", "beyond the limit")
+TELLING_REASONS = ("not readable", "larger than", "beyond the limit", "not parsed")
 
 
 class Entry(NamedTuple):
