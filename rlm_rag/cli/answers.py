@@ -29,12 +29,18 @@ def answered(ask: Callable[[], Answer]) -> Answer:
     return answer
 
 
-def show_answer(answer: Answer, *, as_json: bool, quiet: bool) -> int:
+def show_answer(
+    answer: Answer, *, as_json: bool, quiet: bool, require_citations: bool = False
+) -> int:
     """Print an answer, and its figures unless `quiet`; return the exit code."""
     _show(answer, as_json=as_json)
     if not quiet:
         _show_figures(answer)
-    return _exit_code(answer)
+    code = _exit_code(answer)
+    if require_citations and not any(each.status == "verified" for each in answer.citations):
+        streams.note("no citation was verified, and one was demanded")
+        return code or PARTIAL
+    return code
 
 
 def _show(answer: Answer, *, as_json: bool) -> None:
@@ -57,6 +63,7 @@ def _show_text(answer: Answer) -> None:
         streams.result(f"  {streams.one_line(citation.path)}:{lines}  {_MARKS[citation.status]}")
 
 
+MAX_LOOKED_SHOWN = 12
 _MARKS = {
     "verified": "[verified]",
     "located": "[located]",
@@ -78,12 +85,18 @@ def _show_figures(answer: Answer) -> None:
     usage, coverage = figures["usage"], figures["coverage"]
     covered = (
         f"searched {coverage['searched']:,} of {coverage['files']:,} files, "
-        f"read {coverage['read']:,}, delegated {coverage['delegated']:,}"
+        f"grepped {coverage['grepped']:,}, read {coverage['read']:,}, "
+        f"delegated {coverage['delegated']:,}"
     )
+    if coverage["unobserved"]:
+        covered += ", blocks also used context itself"
     price = "price unknown" if usage["usd"] is None else f"${usage['usd']:.4f}"
     tokens = usage["input_tokens"] + usage["output_tokens"]
     spent = f"{answer.iterations} turns, {usage['calls']:,} calls, {tokens:,} tokens, {price}"
     streams.note(f"{covered}; {spent}{_saved(usage)}")
+    if not answer.found and coverage["looked"]:
+        looked = "; ".join(coverage["looked"][:MAX_LOOKED_SHOWN])
+        streams.note(streams.one_line(f"looked for: {looked}"))
     for warning in answer.warnings:
         streams.note(streams.one_line(f"warning: {warning}"))
     if answer.trace:

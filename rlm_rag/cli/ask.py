@@ -77,6 +77,9 @@ def settings_options(command: Command) -> Command:
 )
 @click.option("--cache", is_flag=True, help="Keep replies, and take those kept before.")
 @click.option("--estimate", is_flag=True, help="Say what it may cost, and send nothing.")
+@click.option(
+    "--require-citations", is_flag=True, help="Exit with 1 where none of them is verified."
+)
 @click.option("--no-trace", is_flag=True, help="Keep no record of the run.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but the answer.")
 @click.option("-v", "--verbose", is_flag=True, help="Show code and output as they run.")
@@ -87,6 +90,7 @@ def ask(
     image: tuple[str, ...],
     cache: bool,
     estimate: bool,
+    require_citations: bool,
     no_trace: bool,
     quiet: bool,
     verbose: bool,
@@ -116,7 +120,9 @@ def ask(
             answer = answered(lambda: rlm.ask(corpus, question, images=image))
         finally:
             display.close()
-        return show_answer(answer, as_json=as_json, quiet=quiet)
+        return show_answer(
+            answer, as_json=as_json, quiet=quiet, require_citations=require_citations
+        )
 
 
 def _announce(settings: Settings) -> None:

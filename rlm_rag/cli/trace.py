@@ -14,14 +14,14 @@ import click
 from rlm_rag.cli import streams
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.options import Loading, json_option, opened, source_options, take_loading
-from rlm_rag.errors import UsageError
+from rlm_rag.errors import RlmRagError, UsageError
 from rlm_rag.trace.store import RunFile, TraceStore
 
 if TYPE_CHECKING:
     from rlm_rag.api import SearchableCorpus
     from rlm_rag.cli.display import Display
     from rlm_rag.engine.answer import Answer
-    from rlm_rag.trace.reader import Record
+    from rlm_rag.trace.reader import Record, Trace
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 QUESTION_CHARS = 60
@@ -76,7 +76,22 @@ def show(run: str, as_json: bool) -> int:
 
     for line in render(record):
         streams.result(line)
+    _warn_of_changes(record)
     return DONE
+
+
+def _warn_of_changes(record: Trace) -> None:
+    """Say which cited files have changed since, or that the source cannot be looked at."""
+    from rlm_rag.recovery import changed_since
+
+    try:
+        changed = changed_since(record)
+    except RlmRagError as error:
+        streams.note(streams.one_line(f"warning: the cited files cannot be checked: {error}"))
+        return
+    if changed:
+        named = ", ".join(changed)
+        streams.note(streams.one_line(f"warning: cited files have changed since: {named}"))
 
 
 _AGAIN_OPTIONS = (

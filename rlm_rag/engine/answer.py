@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -24,6 +25,16 @@ StopReason = Literal[
 ]
 
 
+_DENIAL = re.compile(
+    r"\W*not (?:found )?in the corpus\b|.{0,80}\bnothing was found in the corpus\b", re.IGNORECASE
+)
+
+
+def denies(text: str) -> bool:
+    """Whether an answer says that the corpus does not hold what was asked for."""
+    return _DENIAL.match(text) is not None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a run came to.
@@ -31,7 +42,9 @@ class Answer:
     `text` may be empty where a limit or an interruption came first. `trace` is the path of the
     trace file, None where none was kept. `limit_detail` says in words which limit ended the
     run; `warnings` are sentences for people. `by_role` parts the usage into `root`, the calls
-    of root models at any depth, and `sub`, the leaf calls.
+    of root models at any depth, and `sub`, the leaf calls. `found` is false where the answer is
+    that the corpus does not hold it, and where there is none; `coverage` has what was looked at.
+    `fingerprint` is the corpus's, `commit` that of the repository that it was loaded from.
     """
 
     text: str
@@ -43,6 +56,9 @@ class Answer:
     by_model: Mapping[str, Usage] = field(default_factory=dict)
     by_role: Mapping[str, Usage] = field(default_factory=dict)
     coverage: CoverageSummary = field(default_factory=lambda: CoverageSummary(0, 0, 0, 0))
+    found: bool = False
+    fingerprint: str = ""
+    commit: str | None = None
     trace: str | None = None
     limit_detail: str | None = None
     warnings: tuple[str, ...] = ()
@@ -55,10 +71,13 @@ class Answer:
             "schema_version": SCHEMA_VERSION,
             "answer": self.text,
             "citations": [citation.to_dict() for citation in self.citations],
+            "found": self.found,
             "stop_reason": self.stop_reason,
             "iterations": self.iterations,
             "usage": {**usage_dict(self.usage), "by_model": by_model, "by_role": by_role},
             "coverage": self.coverage.to_dict(),
+            "corpus": {"fingerprint": self.fingerprint, "commit": self.commit},
+            "warnings": list(self.warnings),
             "trace": self.trace,
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -88,6 +89,11 @@ def check_citations(text: str, corpus: Corpus) -> tuple[Citation, ...]:
         for number in numbers:
             checked[number] = _check(places[number], source)
     return tuple(dict.fromkeys(checked[number] for number in range(len(places))))
+
+
+def content_digest(content: str) -> str:
+    """Return what a trace keeps of a cited document, to tell later whether it has changed."""
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _resolved(

@@ -1,20 +1,42 @@
 """Which lines of the corpus the host showed to the root or sent to sub-models.
 
-What a block reads from `context` itself is not seen here, and so not counted.
+What a block reads from `context` itself is not seen here: that it did so is all that is known.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from rlm_rag.globs import compile_glob
+
+MAX_LOOKED = 50
+MAX_LOOKED_CHARS = 200
+MAX_FILES_LISTED = 200
+
+# More stars than a person writes, or more globs, may take as long as the grep itself.
+_MAX_STARS = 6
+_MAX_GLOBS = 20
+_WANTS_ALL = re.compile(
+    r"\b(?:all|every|everywhere|each|list|enumerate|none|never|nowhere|how many|count)\b",
+    re.IGNORECASE,
+)
+_READS_CONTEXT = re.compile(r"(?<![\w.'\"])(?:context|ctx|context_\d+)(?![\w'\"])")
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageSummary:
     """Files of the corpus, and how many of them had lines searched, read or delegated.
 
-    `searched` counts what search, grep, outline and symbols returned. A line counts once in
-    each kind, however often it was returned.
+    `searched` counts what search, grep, outline and symbols returned; `grepped`, the files that
+    a grep went through to their ends, hit or not; `untouched`, those of none of these kinds. A
+    line counts once in each kind, however often it was returned. `unobserved` says that blocks
+    also used `context` itself, of which nothing is known. `looked` are the look-ups that were
+    made, such as `search: retry backoff`; `ranges` the lines seen in any way, by path.
     """
 
     files: int
@@ -24,15 +46,44 @@ class CoverageSummary:
     searched_lines: int = 0
     read_lines: int = 0
     delegated_lines: int = 0
+    grepped: int = 0
+    untouched: int = 0
+    unobserved: bool = False
+    looked: tuple[str, ...] = ()
+    ranges: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, int]:
-        """The `coverage` object of docs/design.md section 4.4."""
+    def to_dict(self) -> dict[str, Any]:
+        """The `coverage` object of docs/design.md section 4.4.
+
+        `lines` has the first MAX_FILES_LISTED files, each with its ranges of lines.
+        """
+        listed = sorted(self.ranges)[:MAX_FILES_LISTED]
         return {
             "files": self.files,
             "searched": self.searched,
             "read": self.read,
             "delegated": self.delegated,
+            "grepped": self.grepped,
+            "untouched": self.untouched,
+            "unobserved": self.unobserved,
+            "looked": list(self.looked),
+            "lines": {path: [list(each) for each in self.ranges[path]] for path in listed},
         }
+
+
+def not_looked_at(question: str, seen: CoverageSummary) -> tuple[str, ...]:
+    """Return what to say where a question asks for all of something, and not all was looked at."""
+    if not seen.untouched or not _WANTS_ALL.search(question):
+        return ()
+    said = (
+        f"the question asks for all of something, and {seen.untouched:,} of {seen.files:,} files "
+        "were neither searched, grepped, read nor delegated"
+    )
+    return (
+        (f"{said}; blocks used `context` too, which is not observed",)
+        if (seen.unobserved)
+        else (said,)
+    )
 
 
 @dataclass(slots=True)
@@ -65,6 +116,24 @@ class Coverage:
         self._searched: dict[str, _Lines] = {}
         self._read: dict[str, _Lines] = {}
         self._delegated: dict[str, _Lines] = {}
+        self._grepped: dict[tuple[str | None, frozenset[str] | None], None] = {}
+        self._looked: dict[str, None] = {}
+        self._unobserved = False
+
+    def looked(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """A look-up that was answered, of whatever use."""
+        what = next((value for value in arguments.values() if isinstance(value, str)), "")
+        if len(self._looked) < MAX_LOOKED:
+            self._looked[f"{name.removesuffix('_context')}: {what[:MAX_LOOKED_CHARS]}"] = None
+
+    def grepped(self, path_glob: str | None, within: Collection[str] | None = None) -> None:
+        """A grep that went to the end of each file that the glob matches, of `within` or all."""
+        members = None if within is None else frozenset(within)
+        self._grepped[path_glob, members] = None
+
+    def ran(self, code: str) -> None:
+        """A block, which may read `context` without the host."""
+        self._unobserved = self._unobserved or _READS_CONTEXT.search(code) is not None
 
     def searched(self, path: str, first: int, last: int) -> None:
         """Lines that search, grep, outline or symbols returned."""
@@ -87,17 +156,37 @@ class Coverage:
                 merged.add(first, last)
         return tuple(zip(merged.first, merged.last, strict=True))
 
-    def summary(self, corpus_files: int) -> CoverageSummary:
-        """The figures so far, for a corpus of `corpus_files` files."""
+    def summary(self, paths: Iterable[str]) -> CoverageSummary:
+        """The figures so far, for a corpus with documents of these paths."""
+        every = list(paths)
+        grepped = self._went_through(every)
+        touched = self._searched.keys() | self._read.keys() | self._delegated.keys() | grepped
+        seen = self._searched.keys() | self._read.keys() | self._delegated.keys()
         return CoverageSummary(
-            files=corpus_files,
+            files=len(every),
             searched=len(self._searched),
             read=len(self._read),
             delegated=len(self._delegated),
             searched_lines=sum(lines.count() for lines in self._searched.values()),
             read_lines=sum(lines.count() for lines in self._read.values()),
             delegated_lines=sum(lines.count() for lines in self._delegated.values()),
+            grepped=len(grepped),
+            untouched=sum(path not in touched for path in every),
+            unobserved=self._unobserved,
+            looked=tuple(self._looked),
+            ranges={path: self.ranges(path) for path in sorted(seen)},
         )
+
+    def _went_through(self, every: Iterable[str]) -> set[str]:
+        found: set[str] = set()
+        for glob, members in islice(self._grepped, _MAX_GLOBS):
+            if (glob or "").count("*") > _MAX_STARS:
+                continue
+            matches = compile_glob(glob) if glob is not None else None
+            for path in every if members is None else members:
+                if matches is None or matches(path):
+                    found.add(path)
+        return found
 
 
 def _add(kind: dict[str, _Lines], path: str, first: int, last: int) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.budget import Budget, LimitReached
 from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.ending import Ending
 from rlm_rag.engine.hints import Hints
@@ -63,6 +64,7 @@ class Loop:
         limits: Limits,
         recorder: Recorder,
         doubts: Doubts,
+        coverage: Coverage,
         past: Past,
         simpler: Profile | None = None,
     ) -> None:
@@ -77,6 +79,7 @@ class Loop:
         self._limits = limits
         self._recorder = recorder
         self._doubts = doubts
+        self._coverage = coverage
         self._hints = Hints()
         self._simpler = simpler
         self._stumbles = 0
@@ -275,6 +278,7 @@ class Loop:
     async def _run_block(self, turn: int, code: str) -> BlockResult:
         self._block += 1
         run, block = self._run_id, self._block
+        self._coverage.ran(code)
         self._recorder.record(events.BlockStarted(run=run, turn=turn, block=block, code=code))
         self._in_block = True
         # A child's block has a clock of its own, and is no time of its parent's block.

@@ -87,6 +87,13 @@ class Past:
                     way = "read" if answer.name == "read" else "searched"
                     yield from ((way, str(p), int(a), int(b)) for p, a, b in answer.seen)
 
+    def looked(self) -> Iterator[events.Retrieved]:
+        """Yield the look-ups of the root that were answered."""
+        for (run, *_), answers in self._recorded.answers.items():
+            for answer in answers:
+                if run == self._root and isinstance(answer, events.Retrieved) and not answer.error:
+                    yield answer
+
     def turn(self, run: str, turn: int) -> Sequence[Mapping[str, str]] | None:
         """Return what the root model was told new in a turn, None where it was not reached."""
         found = self._recorded.turns.get((run, turn))

@@ -84,6 +84,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
                 limits=limits,
                 recorder=tree.recorder,
                 doubts=doubts_of(assignment, view),
+                coverage=tree.coverage,
                 past=tree.past,
             )
         finally:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from rlm_rag import __version__
 from rlm_rag.corpus import Corpus
-from rlm_rag.engine.answer import Answer
+from rlm_rag.engine.answer import Answer, denies
 from rlm_rag.engine.budget import Budget, CallEstimate
-from rlm_rag.engine.citations import check_citations
-from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.citations import check_citations, content_digest
+from rlm_rag.engine.coverage import Coverage, not_looked_at
 from rlm_rag.engine.ending import Driver, Ending
 from rlm_rag.engine.images import read_images
 from rlm_rag.engine.lineup import Lineup, open_lineup
@@ -27,6 +27,7 @@ from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.engine.view import View
 from rlm_rag.errors import DivergedError, TraceError, UsageError
 from rlm_rag.indexes.requests import Retriever
+from rlm_rag.loaders.commit import commit_of
 from rlm_rag.sandbox.layers import abandon_self_test, choose_layer
 from rlm_rag.sandbox.opening import Isolation
 from rlm_rag.setting_table import PROFILES, STRATEGIES
@@ -123,8 +124,14 @@ class Run:
             self._record_answer(answer, recorder, budget)
             if ending.stop_reason == "interrupted" and not self._interrupted:
                 raise asyncio.CancelledError
-            warnings = (*ending.notes, *lineup.warnings, *_failure(recorder))
-            return replace(answer, warnings=warnings)
+            warnings = (
+                *ending.notes,
+                *lineup.warnings,
+                *_failure(recorder),
+                *not_looked_at(self._question, answer.coverage),
+            )
+            commit = await asyncio.to_thread(commit_of, self._corpus.origin)
+            return replace(answer, warnings=warnings, commit=commit)
 
     def _check(self) -> None:
         if not isinstance(self._question, str) or not self._question.strip():
@@ -161,6 +168,10 @@ class Run:
         for way, path, first, last in self._past.seen():
             record = {"read": coverage.read, "delegated": coverage.delegated}.get(way)
             (record or coverage.searched)(path, first, last)
+        for found in self._past.looked():
+            coverage.looked(found.name, found.arguments)
+            if found.name == "grep_context" and not found.result.get("error"):
+                coverage.grepped(found.arguments.get("path_glob"))
         return budget, coverage
 
     def _open_recorder(self) -> Recorder:
@@ -283,10 +294,17 @@ class Run:
             usage=budget.usage,
             by_model=budget.by_model,
             by_role={str(role): usage for role, usage in budget.by_role.items()},
-            coverage=coverage.summary(len(self._corpus)),
+            coverage=coverage.summary(self._corpus.paths()),
+            found=ending.is_answer and bool(ending.text.strip()) and not denies(ending.text),
+            fingerprint=self._corpus.fingerprint,
             trace=None if recorder.path is None else str(recorder.path),
             limit_detail=ending.detail,
         )
+
+    def _cited(self, answer: Answer) -> dict[str, str]:
+        paths = dict.fromkeys(each.path for each in answer.citations if each.status != "false")
+        documents = (self._corpus.get(path) for path in paths)
+        return {each.path: content_digest(each.content) for each in documents if each is not None}
 
     def _record_answer(self, answer: Answer, recorder: Recorder, budget: Budget) -> None:
         shown = answer.to_dict()
@@ -296,6 +314,7 @@ class Run:
                 text=answer.text,
                 stop_reason=answer.stop_reason,
                 citations=shown["citations"],
+                cited=self._cited(answer),
                 usage=shown["usage"],
                 coverage=shown["coverage"],
                 iterations=answer.iterations,

@@ -242,6 +242,9 @@ class Services:
             else:
                 value, note = to_json(result), result.note
                 seen = _observe(self._coverage, call.name, result)
+                self._coverage.looked(call.name, arguments)
+                if isinstance(result, GrepResult) and result.error is None:
+                    self._coverage.grepped(arguments.get("path_glob"), self._view.within)
         return Retrieved(
             run=self._run_id,
             block=call.block,

@@ -64,6 +64,11 @@ class View:
         self._members = frozenset(self._within) if self._within is not None else None
         self._figures: str | None = None
 
+    @property
+    def within(self) -> tuple[str, ...] | None:
+        """The paths of the corpus's documents in it, None for all."""
+        return self._within
+
     def __len__(self) -> int:
         return len(self.corpus) if self.numbers is None else len(self.numbers)
 

@@ -220,12 +220,13 @@ class LimitReached(Event):
 
 @dataclass(frozen=True, slots=True)
 class Answered(Event):
-    """The last event of a run, whatever ended it."""
+    """The last event of a run, whatever ended it; `cited` has digests of documents by path."""
 
     type: ClassVar[str] = "answer"
     text: str
     stop_reason: str
     citations: Sequence[Mapping[str, Any]] = ()
+    cited: Mapping[str, str] = field(default_factory=dict)
     usage: Mapping[str, Any] = field(default_factory=dict)
     coverage: Mapping[str, Any] = field(default_factory=dict)
     iterations: int = 0

@@ -74,10 +74,13 @@ def test_the_answer_as_json_has_every_field(rlm_rag: Run, repo: Path, tmp_path: 
         "schema_version",
         "answer",
         "citations",
+        "found",
         "stop_reason",
         "iterations",
         "usage",
         "coverage",
+        "corpus",
+        "warnings",
         "trace",
     }
     assert shown["stop_reason"] == "answered"
@@ -279,3 +282,32 @@ def test_model_flags_that_cannot_be_used_exit_with_two(
     done = rlm_rag("ask", str(repo), QUESTION, "--no-trace", *flags)
     assert done.returncode == 2
     assert words in done.stderr
+
+
+def test_a_demanded_citation_that_is_missing_exits_with_one(
+    rlm_rag: Run, repo: Path, openai_server: OpenAiChatServer
+) -> None:
+    good = '`src/retry.py:6`: "return 2**attempt + random.random()".'
+    openai_server.script = [ready(good), ready("It is two to the power.")]
+    ask = ("ask", str(repo), "Where?", "--model", "m", "--api-base", openai_server.api_base)
+    assert rlm_rag(*ask, "--require-citations", "--no-trace").returncode == 0
+    missing = rlm_rag(*ask, "--require-citations", "--no-trace")
+    assert missing.returncode == 1
+    assert "no citation was verified" in missing.stderr
+    assert "It is two to the power." in missing.stdout
+
+
+def test_what_is_not_in_the_corpus_comes_with_what_was_looked_for(
+    rlm_rag: Run, repo: Path, openai_server: OpenAiChatServer
+) -> None:
+    openai_server.script = [
+        "```repl\nprint(grep_context('zebra')['total'], search('striped horse'))\n```",
+        ready("Not in the corpus: no zebra."),
+    ] * 2
+    ask = ("ask", str(repo), "Which zebra?", "--model", "m", "--api-base", openai_server.api_base)
+    said = rlm_rag(*ask, "--no-trace")
+    assert said.returncode == 0
+    assert "looked for: grep: zebra; search: striped horse" in said.stderr
+    found = json.loads(rlm_rag(*ask, "--no-trace", "--json").stdout)
+    assert found["found"] is False
+    assert found["coverage"]["grepped"] == 3

@@ -36,3 +36,17 @@ def test_without_a_run_there_is_nothing_to_show(rlm_rag: Run) -> None:
     done = rlm_rag("trace", "show", "--json")
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"]["kind"] == "trace"
+
+
+def test_a_cited_file_that_has_changed_since_is_named(
+    rlm_rag: Run, repo: Path, tmp_path: Path
+) -> None:
+    quote = '`src/retry.py:6`: "return 2**attempt + random.random()"'
+    model = script(tmp_path, ready(f"It doubles, {quote}, in `README.md:1` too."))
+    rlm_rag("ask", str(repo), "How does the wait grow?", "--model", model)
+    assert "changed" not in rlm_rag("trace", "show").stderr
+    (repo / "src" / "retry.py").write_text("nothing\n")
+    shown = rlm_rag("trace", "show")
+    assert "cited files have changed since: src/retry.py\n" in shown.stderr
+    (repo / "src" / "retry.py").unlink()
+    assert "src/retry.py" in rlm_rag("trace", "show").stderr

@@ -2,7 +2,9 @@
 
 import json
 
-from rlm_rag.engine.answer import Answer
+import pytest
+
+from rlm_rag.engine.answer import Answer, denies
 from rlm_rag.engine.citations import Citation
 from rlm_rag.engine.coverage import CoverageSummary
 from rlm_rag.models.base import Usage
@@ -20,6 +22,9 @@ def test_an_answer_prints_the_documented_object():
         by_model={"m": usage},
         by_role={"sub": usage},
         coverage=CoverageSummary(9, 2, 1, 0),
+        found=True,
+        fingerprint="f" * 8,
+        commit="c" * 40,
         trace="/state/run.jsonl",
         warnings=("no language model was used",),
     )
@@ -46,9 +51,36 @@ def test_an_answer_prints_the_documented_object():
                 "verified": True,
             }
         ],
+        "found": True,
         "stop_reason": "answered",
         "iterations": 2,
         "usage": {**figures, "by_model": {"m": figures}, "by_role": {"sub": figures}},
-        "coverage": {"files": 9, "searched": 2, "read": 1, "delegated": 0},
+        "coverage": {
+            "files": 9,
+            "searched": 2,
+            "read": 1,
+            "delegated": 0,
+            "grepped": 0,
+            "untouched": 0,
+            "unobserved": False,
+            "looked": [],
+            "lines": {},
+        },
+        "corpus": {"fingerprint": "f" * 8, "commit": "c" * 40},
+        "warnings": ["no language model was used"],
         "trace": "/state/run.jsonl",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("Not in the corpus: looked for x.", True),
+        ("**Not found in the corpus.**", True),
+        ("No language model was used, and nothing was found in the corpus for: x.", True),
+        ("It is not in the corpus of a.py:3 but in b.py", False),
+        ("", False),
+    ],
+)
+def test_an_answer_that_denies_is_told_apart(text, denied):
+    assert denies(text) is denied

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm_rag.engine.coverage import Coverage, CoverageSummary
+from rlm_rag.engine.coverage import Coverage, CoverageSummary, not_looked_at
 
 
 def test_files_and_lines_are_counted_once_in_each_kind():
@@ -15,9 +15,19 @@ def test_files_and_lines_are_counted_once_in_each_kind():
     coverage.searched("b.py", 5, 5)
     coverage.read("a.py", 10, 19)
     coverage.delegated("c.py", 1, 3)
-    summary = coverage.summary(10)
-    assert summary == CoverageSummary(10, 2, 1, 1, 71, 10, 3)
-    assert summary.to_dict() == {"files": 10, "searched": 2, "read": 1, "delegated": 1}
+    summary = coverage.summary([*"abcdefg", "a.py", "b.py", "c.py"])
+    assert summary == CoverageSummary(
+        10,
+        2,
+        1,
+        1,
+        71,
+        10,
+        3,
+        untouched=7,
+        ranges={"a.py": ((1, 70),), "b.py": ((5, 5),), "c.py": ((1, 3),)},
+    )
+    assert summary.to_dict()["lines"] == {"a.py": [[1, 70]], "b.py": [[5, 5]], "c.py": [[1, 3]]}
 
 
 def test_ranges_of_all_kinds_are_merged():
@@ -33,7 +43,7 @@ def test_empty_ranges_count_nothing():
     coverage = Coverage()
     coverage.read("a.py", 0, 0)
     coverage.read("a.py", 5, 4)
-    assert coverage.summary(1) == CoverageSummary(1, 0, 0, 0)
+    assert coverage.summary(["a.py"]) == CoverageSummary(1, 0, 0, 0, untouched=1)
 
 
 @given(st.lists(st.tuples(st.integers(-2, 40), st.integers(0, 12)), max_size=30))
@@ -46,4 +56,47 @@ def test_lines_are_those_of_the_union(ranges):
     merged = coverage.ranges("a")
     assert {line for first, last in merged for line in range(first, last + 1)} == lines
     assert all(left[1] + 1 < right[0] for left, right in pairwise(merged))
-    assert coverage.summary(1).read_lines == len(lines)
+    assert coverage.summary("a").read_lines == len(lines)
+
+
+def test_a_grep_goes_through_what_its_glob_matches():
+    coverage = Coverage()
+    coverage.grepped("*.py")
+    coverage.grepped(None, ["docs/a.md"])
+    coverage.grepped("*" * 9)
+    summary = coverage.summary(["a.py", "b/c.py", "docs/a.md", "docs/b.md"])
+    assert (summary.grepped, summary.untouched) == (3, 1)
+    coverage.grepped(None)
+    assert coverage.summary(["a.py", "x"]).untouched == 0
+
+
+def test_a_block_that_uses_context_is_unobserved():
+    for code, seen in (
+        ("for d in context: pass", True),
+        ("context_1[0]", True),
+        ("grep_context('x')", False),
+        ("x['context']", False),
+        ("my.context", False),
+    ):
+        coverage = Coverage()
+        coverage.ran(code)
+        assert coverage.summary([]).unobserved is seen, code
+
+
+def test_look_ups_are_listed_once_and_bounded():
+    coverage = Coverage()
+    for _ in range(2):
+        coverage.looked("grep_context", {"k": 3, "pattern": "a" * 1000})
+        coverage.looked("search", {"query": "retry"})
+    assert coverage.summary([]).looked == ("grep: " + "a" * 200, "search: retry")
+
+
+def test_a_question_for_all_is_told_what_was_not_looked_at():
+    coverage = Coverage()
+    coverage.read("a.py", 1, 3)
+    part = coverage.summary(["a.py", "b.py"])
+    (said,) = not_looked_at("List all endpoints", part)
+    assert "1 of 2 files" in said
+    assert not_looked_at("Where is it?", part) == ()
+    coverage.grepped(None)
+    assert not_looked_at("List all endpoints", coverage.summary(["a.py", "b.py"])) == ()
