@@ -86,6 +86,10 @@ def _search_document(
     line, counted_to = 1, 0
     places = _literal_places(text, pattern) if by_literal else None
     for match, start, end in _matching_lines(text, pattern, places):
+        if pattern.once is not None and len(found.hits) >= request.k:
+            count = sum(1 for _ in pattern.once.finditer(text, start))
+            found.counts[path] = found.counts.get(path, 0) + count
+            return
         found.counts[path] = found.counts.get(path, 0) + 1
         if len(found.hits) >= request.k:
             continue
@@ -111,6 +115,9 @@ def _with_line_feeds(text: str) -> str:
 
 def _literal_places(text: str, pattern: LinePattern) -> Callable[[int], int]:
     """Return what finds the next of a pattern's literals at or after a place, or -1."""
+    tail = pattern.tail
+    if tail is not None:
+        return lambda at: found.start() if (found := tail.search(text, at)) else -1
     looked_at = text.lower() if pattern.folded else text
     if len(pattern.literals) == 1:
         return partial(looked_at.find, pattern.literals[0])

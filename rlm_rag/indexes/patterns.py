@@ -1,5 +1,5 @@
-"""What can be known of a regular expression before it runs: a literal it needs, and whether
-a search of the whole text finds the same lines as a search line by line.
+"""What can be known of a regular expression before it runs: a literal it needs, what follows
+that, and whether a search of the whole text finds the same lines as a search line by line.
 
 Read from the parse tree of `re`, which has no public face; where it cannot be read, the
 answers are the ones that are always right.
@@ -19,6 +19,11 @@ from rlm_rag.indexes.requests import MAX_PATTERN_CHARS
 
 # Looking for more than these, one after the other, is no faster than the pattern itself.
 _MAX_LITERALS = 8
+# How rare a character is in code and prose, 1 where it is not listed.
+_RARITY = {" ": 0.2, "_": 0.4, **dict.fromkeys("etaoinsr", 0.5), **dict.fromkeys(".,()=:'\"-", 0.6)}
+_RARE_ENOUGH = 1.2
+_WORTH_OF_A_STEP = 0.15
+_TELLING_STEPS = 4
 _HINT = "escape ( [ { * + ? . ^ $ | with a backslash to search for the characters themselves"
 
 
@@ -29,7 +34,10 @@ class LinePattern:
     One of `literals` occurs in every match (none of them where none is known); with `folded`
     they are ASCII in lower case, and occur so in the match of an ASCII text. With
     `spans_no_line`, `whole` (the pattern with `^` and `$` at each line) finds in a text exactly
-    the lines that `by_line` finds one by one.
+    the lines that `by_line` finds one by one. `tail` begins with the one literal, and in a text
+    finds the end of every match that `by_line` finds in a line of it, and perhaps more; `once`
+    takes the rest of a line with a match, so that it finds each line once. Both are None where
+    that cannot be, or is no faster.
     """
 
     by_line: re.Pattern[str]
@@ -37,6 +45,8 @@ class LinePattern:
     literals: tuple[str, ...]
     folded: bool
     spans_no_line: bool
+    tail: re.Pattern[str] | None = None
+    once: re.Pattern[str] | None = None
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool) -> LinePattern:
@@ -71,20 +81,86 @@ def compile_pattern(pattern: str, *, ignore_case: bool) -> LinePattern:
     folded = bool(by_line.flags & re.IGNORECASE)
     literals = () if by_line.flags & re.LOCALE else _literals(tree, folded=folded)
     safe = not by_line.flags & re.DOTALL and _spans_no_line(tree)
-    return LinePattern(by_line, whole, literals, folded, safe)
+    run = _telling_run(tree) if literals and not folded else None
+    if run is None:
+        # From the literal's places on, it would be slower.
+        once = _once(tree, flags) if safe and not literals else None
+        return LinePattern(by_line, whole, literals, folded, safe, once=once)
+    first, literal = run
+    tail = _compiled(tree, tree[first:], flags) if first + len(literal) < len(tree) else None
+    once = _once(tree, flags) if safe and first == 0 else None
+    return LinePattern(by_line, whole, (literal,), folded, safe, tail, once)
 
 
 def _shown(pattern: str) -> str:
     return repr(pattern if len(pattern) <= 80 else pattern[:79] + "…")
 
 
-def _parse(pattern: str, flags: int) -> Iterable[tuple[Any, Any]] | None:
+def _telling_run(tree: Any) -> tuple[int, str] | None:
+    """Return where the run of characters is from which it is fastest to look, and the run.
+
+    Rare ones are found seldom, and what follows a run throws out what it found.
+    """
+    steps = list(tree)
+    best: tuple[float, int, str] | None = None
+    at = 0
+    while at < len(steps):
+        end = at
+        while end < len(steps) and str(steps[end][0]) == "LITERAL":
+            end += 1
+        run = "".join(chr(argument) for _, argument in steps[at:end])
+        if run and all(_step_sees_alike(str(name), step) for name, step in steps[end:]):
+            rare = min(sum(_RARITY.get(character, 1.0) for character in run), _RARE_ENOUGH)
+            worth = rare + _WORTH_OF_A_STEP * min(len(steps) - end, _TELLING_STEPS)
+            if best is None or worth > best[0]:
+                best = (worth, at, run)
+        at = max(end, at + 1)
+    return best[1:] if best is not None else None
+
+
+def _step_sees_alike(name: str, argument: Any) -> bool:
+    """Say that a step which matches in a line by itself can match so where other lines follow."""
+    if name in ("GROUPREF", "GROUPREF_EXISTS"):
+        # To what came before the run.
+        return False
+    if name == "AT":
+        return _step_stays(name, argument)
+    if name in ("MAX_REPEAT", "MIN_REPEAT"):
+        return all(_step_sees_alike(str(inner), step) for inner, step in argument[2])
+    if name == "SUBPATTERN":
+        return all(_step_sees_alike(str(inner), step) for inner, step in argument[3])
+    if name == "BRANCH":
+        return all(
+            _step_sees_alike(str(inner), step) for branch in argument[1] for inner, step in branch
+        )
+    if name in ("ASSERT", "ASSERT_NOT", "ATOMIC_GROUP", "POSSESSIVE_REPEAT"):
+        # What these take is not given back.
+        return _step_stays(name, argument)
+    return True
+
+
+def _once(tree: Any, flags: int) -> re.Pattern[str] | None:
+    if tree.getwidth()[0] == 0:
+        return None
+    rest = importlib.import_module("re._parser").parse("[^\n]*")
+    return _compiled(tree, [*tree, *rest], flags)
+
+
+def _compiled(tree: Any, steps: Any, flags: int) -> re.Pattern[str]:
+    """Compile steps of a tree, `^` and `$` at each line."""
+    parser = importlib.import_module("re._parser")
+    compiler = importlib.import_module("re._compiler")
+    sub = parser.SubPattern(tree.state, list(steps))
+    compiled: re.Pattern[str] = compiler.compile(sub, flags | re.MULTILINE)
+    return compiled
+
+
+def _parse(pattern: str, flags: int) -> Any:
     try:
         parser = importlib.import_module("re._parser")
     except ImportError:
         return None
-    parsed: Iterable[tuple[Any, Any]] = parser.parse(pattern, flags)
-    return parsed
+    return parser.parse(pattern, flags)
 
 
 def _literals(tree: Iterable[tuple[Any, Any]], *, folded: bool) -> tuple[str, ...]:

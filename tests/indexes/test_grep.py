@@ -23,6 +23,9 @@ PATTERNS = [
     r"(a)\1", "(?i)AB", "(?i:A)b", r"a\r", r"\n", "é+", "(?>a+)b", "a{2,3}", "[a-c]$", r"\W",
     "(?m)^b", "a.?b", "x?$", r"(a|\n)b", r"[\r]", "ab(?!$)", "(?:ab)+", "(a)?(?(1)b|c)",
     "(?i)sK|ab", "ac|b c", "(ab|c)+$", "(?i)(?:ka|S)b?", "i|(?i:K)",
+    r"\w+\s*a\s*b", r"a\s*$", r"a\s*+$", r"a(?!\s)", r"a(?=\s*$)", r"a\s*\Z", r"(?s)a.*b",
+    r"(\w)a\1", r"b(a)?\1", r"(b)?a(?(1)b|c)", "a[^b]*b", "(?>a\\s*)b?", r"^a+b", r"a\b", "(?m)a$", "a$|b",
+    "a()b*",
 ]  # fmt: skip
 texts = st.text(
     st.sampled_from("ab cé\n\r\u2028\x0b\x0c\x85") | st.sampled_from("aABkKsS\u017f\u212aİı\n"),
@@ -37,9 +40,9 @@ def grep(answerer: Answerer, pattern: str, **options: Any) -> GrepResult:
 
 
 @settings(max_examples=400, deadline=None)
-@given(texts, st.sampled_from(PATTERNS), st.booleans())
+@given(texts, st.sampled_from(PATTERNS), st.booleans(), st.sampled_from([1, 50]))
 def test_hits_are_those_of_a_search_line_by_line(
-    answers: Answers, text: str, pattern: str, ignore_case: bool
+    answers: Answers, text: str, pattern: str, ignore_case: bool, k: int
 ) -> None:
     compiled = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
     expected = [
@@ -47,11 +50,11 @@ def test_hits_are_those_of_a_search_line_by_line(
         for number, line in enumerate(split_lines(text), start=1)
         if compiled.search(line)
     ]
-    result = grep(answers({"a.txt": text}), pattern, ignore_case=ignore_case)
-    assert [(hit.line, hit.text) for hit in result.hits] == expected
+    result = grep(answers({"a.txt": text}), pattern, ignore_case=ignore_case, k=k)
+    assert [(hit.line, hit.text) for hit in result.hits] == expected[:k]
     assert result.total == len(expected)
     assert result.counts == ({"a.txt": len(expected)} if expected else {})
-    assert not result.truncated
+    assert result.truncated == (len(expected) > k)
 
 
 def test_counts_are_complete_when_hits_are_capped(answers: Answers) -> None:
@@ -139,7 +142,10 @@ def test_an_empty_pattern_is_refused(answers: Answers) -> None:
         ("kmalloc", ["kmalloc"]),
         (r"\bkmalloc\b", ["kmalloc"]),
         (r"def \w+_exc", ["def "]),
-        ("(?:foo)+bar", ["foo"]),
+        ("(?:foo)+bar", ["bar"]),
+        ("(?:foo)+", ["foo"]),
+        (r"x(\w)foo\1", ["foo"]),
+        (r"\w+_foo\(\w, \w+\)", ["_foo("]),
         ("a?foo", ["foo"]),
         ("foo|bar", ["foo", "bar"]),
         ("foo|x?", []),
