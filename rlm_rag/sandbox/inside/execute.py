@@ -167,6 +167,8 @@ def describe(error: BaseException, *, interrupted: bool) -> dict[str, str]:
         message = _EXITED
     try:
         message = message or clip(run_interruptible(str, error), MAX_MESSAGE_CHARS)
+        # Out of reach of the interrupts that may still come.
+        prepare()
         text = run_interruptible(_traceback, error)
     except BaseException as second:
         text = f"{kind} (describing it raised {type(second).__name__})\n"
@@ -174,7 +176,6 @@ def describe(error: BaseException, *, interrupted: bool) -> dict[str, str]:
 
 
 def _traceback(error: BaseException) -> str:
-    prepare()
     import traceback
 
     report = traceback.TracebackException.from_exception(error, max_group_width=5)
