@@ -12,6 +12,7 @@ from typing import Any
 from rlm_rag.engine.answer import usage_dict
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import PricedModel
+from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.ending import Ending
 from rlm_rag.engine.loop import Loop
 from rlm_rag.engine.material import Reader
@@ -154,6 +155,7 @@ class Children:
             truncated=ending.stop_reason != "answered",
             usage=meter.usage,
             model=root.name,
+            citations=check_citations(ending.text, self._view.corpus),
         )
 
     def _run_id(self, prompt: str, caller: Caller) -> str:

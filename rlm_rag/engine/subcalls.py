@@ -15,6 +15,7 @@ from typing import Any
 from rlm_rag.engine.budget import LimitReached
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls, PricedModel, told
+from rlm_rag.engine.citations import Citation
 from rlm_rag.engine.lineup import Lineup
 from rlm_rag.errors import ContextWindowError, ModelError
 from rlm_rag.models.base import Completion, Message, Usage
@@ -29,7 +30,10 @@ MOST_AT_ONCE = 1024
 
 @dataclass(frozen=True, slots=True)
 class LeafReply:
-    """What a sub-model or a child came to; `too_long` says that its prompt passed the window."""
+    """What a sub-model or a child came to; `too_long` says that its prompt passed the window.
+
+    `citations` are those of a child's answer, as they were checked.
+    """
 
     text: str
     error: str | None = None
@@ -37,6 +41,7 @@ class LeafReply:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     too_long: bool = False
+    citations: tuple[Citation, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -51,6 +56,7 @@ class LeafReply:
             "truncated": self.truncated,
             "usage": asdict(self.usage),
             "model": self.model,
+            "citations": [citation.to_dict() for citation in self.citations],
         }
 
 
@@ -144,8 +150,10 @@ class SubCalls:
             completion = await self._send(model, messages, caller, max_tokens)
         except LimitReached as reached:
             return failed(f"not sent: {reached.detail}")
+        except ContextWindowError as error:
+            return failed(_too_long(error, messages), too_long=True)
         except ModelError as error:
-            return failed(told(error), too_long=isinstance(error, ContextWindowError))
+            return failed(told(error))
         reply = _reply(completion)
         if not reply.truncated or max_tokens is not None:
             return reply
@@ -227,6 +235,13 @@ async def gather_within(
         "go on while other blocks run"
     )
     return [late if reply is None else reply for reply in replies]
+
+
+def _too_long(error: ContextWindowError, messages: Sequence[Message]) -> str:
+    """Say how long a prompt was, also where only the provider knew the window."""
+    if error.provider_message is None:
+        return told(error)
+    return f"the prompt of about {count_message_tokens(messages):,} tokens: {told(error)}"
 
 
 def _reply(completion: Completion) -> LeafReply:

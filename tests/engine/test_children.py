@@ -476,3 +476,21 @@ def test_the_offered_functions_say_what_is_left(
     for name in ("map_files(", "rlm_query(", "spawn(", "add_context(", "'calls': 198"):
         assert name in told
     assert first_prompt(openai_server.received[0])
+
+
+def test_a_childs_citations_are_checked_for_its_parent(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = play(
+        openai_server,
+        corpus,
+        root=[
+            block("r = rlm_query('Where?')\nprint([c['status'] for c in r.citations])"),
+            block("FINAL(r)"),
+        ],
+        child=[block("FINAL('In src/retry.py:2, not in docs/guide.md:900.')")],
+    )
+    assert found.text.startswith("In src/retry.py:2")
+    told = told_root(openai_server)[1]
+    assert "['located', 'false']" in told
+    assert "rlm_query: cites what does not stand there: docs/guide.md:900" in told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Mapping, Sequence
     from typing import Any
 
 
@@ -17,7 +17,9 @@ class Text(str):
 class Reply(Text):
     """A reply as a str: `ok`, `error`, `truncated`, `usage` and `model` say how it came about.
 
-    The text of a failed one starts with `Error: `. It may be awaited, and yields itself.
+    The text of a failed one starts with `Error: `. `citations` are the places that a child's
+    answer cites, each with the `status` that the host's check gave it. It may be awaited, and
+    yields itself.
     """
 
     ok: bool
@@ -25,6 +27,7 @@ class Reply(Text):
     truncated: bool
     usage: Mapping[str, Any]
     model: str | None
+    citations: Sequence[Mapping[str, Any]]
 
     def __new__(
         cls,
@@ -35,6 +38,7 @@ class Reply(Text):
         truncated: bool = False,
         usage: Mapping[str, Any] | None = None,
         model: str | None = None,
+        citations: Sequence[Mapping[str, Any]] = (),
     ) -> Reply:
         reply = super().__new__(cls, text)
         reply.ok = ok
@@ -42,6 +46,7 @@ class Reply(Text):
         reply.truncated = truncated
         reply.usage = usage or {}
         reply.model = model
+        reply.citations = citations
         return reply
 
     @classmethod
@@ -59,6 +64,7 @@ class Reply(Text):
             truncated=value["truncated"],
             usage=value["usage"],
             model=value["model"],
+            citations=value.get("citations", ()),
         )
 
     def __await__(self) -> Generator[Any, None, Reply]:

@@ -85,15 +85,25 @@ class Services:
         return message
 
     def report(self, name: str, found: Any) -> None:
-        """Write the errors among replies to the block's stderr."""
+        """Write the errors among replies, and false citations in them, to the block's stderr."""
         named = {"": found} if isinstance(found, Reply) else found
-        pairs = named.items() if isinstance(named, dict) else enumerate(named)
+        pairs = list(named.items() if isinstance(named, dict) else enumerate(named))
+        for key, reply in pairs:
+            self._report_citations(name if key == "" else f"{name}[{key!r}]", reply)
         failed = [(key, reply) for key, reply in pairs if not reply.ok]
         for key, reply in failed[:_MOST_REPORTED]:
             place = "" if key == "" else f"[{key!r}]"
             self._note(f"{name}{place}: {reply[:_MOST_SHOWN_CHARS]}")
         if len(failed) > _MOST_REPORTED:
             self._note(f"{name}: and {len(failed) - _MOST_REPORTED} more failed")
+
+    def _report_citations(self, name: str, reply: Reply) -> None:
+        false = [cited for cited in reply.citations if cited["status"] == "false"]
+        if false:
+            shown = ", ".join(
+                f"{cited['path']}:{cited['line']}" for cited in false[:_MOST_REPORTED]
+            )
+            self._note(f"{name}: cites what does not stand there: {shown}")
 
     def text(self, name: str, /, *args: Any, **kwargs: Any) -> Text:
         """Return the text that the host answers, or an error Reply."""
