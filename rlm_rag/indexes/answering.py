@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,8 @@ from rlm_rag.errors import RetrievalError, UsageError
 from rlm_rag.globs import compile_glob
 from rlm_rag.indexes.catalogue import Catalogue
 from rlm_rag.indexes.definition_cache import FILE_NAME, DefinitionCache
-from rlm_rag.indexes.grep import grep
+from rlm_rag.indexes.grep_corpus import grep
+from rlm_rag.indexes.grep_helper import GrepHelper
 from rlm_rag.indexes.outline import outline
 from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.paths import resolve
@@ -52,9 +54,11 @@ from rlm_rag.packed import PackedCorpus
 
 if TYPE_CHECKING:
     from rlm_rag.indexes.index import SearchIndex
+    from rlm_rag.indexes.leaning import Leaning
     from rlm_rag.indexes.search import Searcher
 
 _FOCUS_HITS = 40
+_WORD = re.compile(r"\w{3,}")
 # Too many and too small to split a text at.
 _NO_BORDERS = MINOR_KINDS | {"constant", "declaration"}
 # Files that score less than this share of the best do not bear on the focus.
@@ -81,10 +85,12 @@ class Answerer:
         self._weights = weights or Weights()
         self._store = store or SegmentStore(None, stamp=stamp_of(self._weights))
         self._packed_path = packed_path
+        self._helper = GrepHelper(packed_path) if packed_path is not None else None
         self._searcher: Searcher | None = None
         self._ends_parsers = parsers is None
         self._parsers = parsers or Parsers()
         self._catalogue: Catalogue | None = None
+        self._leaning: Leaning | None = None
 
     @classmethod
     def open(
@@ -141,6 +147,8 @@ class Answerer:
 
     def close(self) -> None:
         """Unmap the corpus, and end what parses it."""
+        if self._helper is not None:
+            self._helper.end()
         if self._catalogue is not None:
             self._catalogue.close()
         if self._ends_parsers:
@@ -179,7 +187,8 @@ class Answerer:
         before, before_note = _capped("before", request.before, MAX_CONTEXT_LINES, least=0)
         after, after_note = _capped("after", request.after, MAX_CONTEXT_LINES, least=0)
         allowed, unmatched = self._allowed(request.path_glob, request.within)
-        result = grep(self._corpus, replace(request, k=k, before=before, after=after), allowed)
+        asked = replace(request, k=k, before=before, after=after)
+        result = grep(self._corpus, asked, allowed, self._helper)
         return replace(result, note=_joined(note, before_note, after_note, unmatched))
 
     def _symbols(self, request: SymbolsRequest) -> SymbolsResult:
@@ -212,9 +221,7 @@ class Answerer:
                 if request.focus is not None:
                     _check_text("focus", request.focus)
                 _check_whole("budget_chars", request.budget_chars, 1)
-                searcher = self._search_index()
-                focused = self._focused(request.focus, request.within)
-                return repo_map(self._corpus, searcher.index, request, focused)
+                return self._map(request)
             case _:
                 assert_never(request)
 
@@ -237,13 +244,29 @@ class Answerer:
             self._catalogue = Catalogue(self._corpus, cache, self._parsers)
         return self._catalogue
 
-    def _focused(self, focus: str | None, within: Sequence[str] | None) -> Sequence[str] | None:
-        if focus is None or not focus.strip():
-            return within
+    def _map(self, request: RepoMapRequest) -> TextResult:
+        # Not before: numpy is slow to import.
+        from rlm_rag.indexes.leaning import Leaning
+
+        if self._leaning is None:
+            self._leaning = Leaning(self._corpus, self._definitions())
+        within = None if request.within is None else frozenset(request.within)
+        focus = (request.focus or "").strip()
+        focused = self._focused(focus, request.within) if focus else None
+        names = frozenset(_WORD.findall(focus))
+        ranked = self._leaning.ranked(within, focused, names)
+        mapped = repo_map(tuple(self._corpus.paths()), ranked, request)
+        late = (
+            None if self._leaning.is_complete else "some documents were scanned, for lack of time"
+        )
+        return replace(mapped, note=_joined(mapped.note, late))
+
+    def _focused(self, focus: str, within: Sequence[str] | None) -> Sequence[str]:
+        """Return the paths that a text names, then those that search finds for it."""
         searcher = self._search_index()
         allowed, _ = self._allowed(None, within)
         hits = searcher.search(focus, k=_FOCUS_HITS, allowed=allowed)
-        named = [path for path in searcher.index.paths if focus.strip() in path]
+        named = [path for path in searcher.index.paths if focus in path]
         return [
             *(path for path in named if allowed is None or allowed(path)),
             *(hit.path for hit in hits if hit.score >= _FOCUS_SHARE * hits[0].score),

@@ -1,68 +1,36 @@
-"""Lines that match a regular expression, over the whole corpus."""
+"""Lines of documents that match a regular expression."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
 
-from rlm_rag.errors import RetrievalError
-from rlm_rag.indexes.patterns import LinePattern, compile_pattern
-from rlm_rag.indexes.requests import MAX_LINE_CHARS, GrepHit, GrepRequest, GrepResult
-from rlm_rag.indexes.time_limit import TimeLimitReached, time_limit
+from rlm_rag.indexes.patterns import LinePattern
+from rlm_rag.indexes.requests import MAX_LINE_CHARS, GrepHit, GrepRequest
 from rlm_rag.packed import PackedCorpus
 
 _KEPT_BEFORE_CHARS = 100
 
 
 @dataclass(slots=True)
-class _Found:
+class Found:
+    """The first matching lines, and how many each document has."""
+
     hits: list[GrepHit] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def grep(
-    corpus: PackedCorpus, request: GrepRequest, allowed: Callable[[str], bool] | None
-) -> GrepResult:
-    """Search every allowed document, in the corpus's order; counts are always complete.
-
-    A bad pattern or the time limit is said in the result's `error`.
-    """
-    found = _Found()
-    error: str | None = None
-    kind: Literal["pattern", "time_limit"] | None = None
-    try:
-        with time_limit(request.timeout_seconds):
-            pattern = compile_pattern(request.pattern, ignore_case=request.ignore_case)
-            _search_corpus(corpus, pattern, request, allowed, found)
-    except RetrievalError as problem:
-        error, kind = f"{problem.message} ({problem.hint})", "pattern"
-    except TimeLimitReached:
-        kind = "time_limit"
-        error = (
-            f"the pattern took longer than {request.timeout_seconds:g} s, and counts are "
-            "partial: make it simpler (no nested repeats such as (a+)+) or narrow path_glob"
-        )
-    total = sum(found.counts.values())
-    truncated = error is not None or total > len(found.hits)
-    return GrepResult(
-        tuple(found.hits), found.counts, total, truncated, error=error, error_kind=kind
-    )
-
-
-def _search_corpus(
+def search_documents(
     corpus: PackedCorpus,
     pattern: LinePattern,
     request: GrepRequest,
-    allowed: Callable[[str], bool] | None,
-    found: _Found,
+    documents: Iterable[int],
+    found: Found,
 ) -> None:
+    """Add what the documents of these numbers hold, in this order, up to `request.k` hits."""
     needed = [literal.encode("utf-8", "surrogatepass") for literal in pattern.literals]
-    for number in range(len(corpus)):
-        path = corpus.path(number)
-        if allowed is not None and not allowed(path):
-            continue
+    for number in documents:
         data = bytes(corpus.content_bytes(number))
         # Beyond ASCII, letters that differ can be the same in other capitals.
         known = bool(needed) and (not pattern.folded or data.isascii())
@@ -71,7 +39,7 @@ def _search_corpus(
             if not any(literal in looked_at for literal in needed):
                 continue
         text = _with_line_feeds(data.decode("utf-8", "surrogatepass"))
-        _search_document(path, text, pattern, request, found, by_literal=known)
+        _search_document(corpus.path(number), text, pattern, request, found, by_literal=known)
 
 
 def _search_document(
@@ -79,7 +47,7 @@ def _search_document(
     text: str,
     pattern: LinePattern,
     request: GrepRequest,
-    found: _Found,
+    found: Found,
     *,
     by_literal: bool,
 ) -> None:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from rlm_rag.indexes.requests import MAX_GREP_HITS, MAX_LINE_CHARS, GrepRequest,
 from rlm_rag.lines import split_lines
 
 Answers = Callable[[Mapping[str, str]], Answerer]
+PackFile = Callable[[Mapping[str, str]], Path]
 
 PATTERNS = [
     "a", "ab", "^", "$", "^$", "^a", "a$", "b*", "a|b", r"\bab\b", r"\s", r"\S+", "[^a]", "[^a]+b",
@@ -24,8 +28,8 @@ PATTERNS = [
     "(?m)^b", "a.?b", "x?$", r"(a|\n)b", r"[\r]", "ab(?!$)", "(?:ab)+", "(a)?(?(1)b|c)",
     "(?i)sK|ab", "ac|b c", "(ab|c)+$", "(?i)(?:ka|S)b?", "i|(?i:K)",
     r"\w+\s*a\s*b", r"a\s*$", r"a\s*+$", r"a(?!\s)", r"a(?=\s*$)", r"a\s*\Z", r"(?s)a.*b",
-    r"(\w)a\1", r"b(a)?\1", r"(b)?a(?(1)b|c)", "a[^b]*b", "(?>a\\s*)b?", r"^a+b", r"a\b", "(?m)a$", "a$|b",
-    "a()b*",
+    r"(\w)a\1", r"b(a)?\1", r"(b)?a(?(1)b|c)", "a[^b]*b", "(?>a\\s*)b?", r"^a+b", r"a\b", "(?m)a$",
+    "a$|b", "a()b*",
 ]  # fmt: skip
 texts = st.text(
     st.sampled_from("ab cé\n\r\u2028\x0b\x0c\x85") | st.sampled_from("aABkKsS\u017f\u212aİı\n"),
@@ -164,3 +168,60 @@ def test_what_every_match_holds_one_of_is_known(pattern: str, literals: list[str
 def test_a_pattern_that_is_too_long_is_refused() -> None:
     with pytest.raises(RetrievalError, match="10,000"):
         compile_pattern("a" * 10_001, ignore_case=False)
+
+
+def shared(pack_file: PackFile, documents: Mapping[str, str]) -> Answerer:
+    """Return what answers as the index process does, with the helper that it starts."""
+    return Answerer.open(pack_file(documents))
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many pieces, and a helper for the second of them."""
+    monkeypatch.setattr("rlm_rag.indexes.grep_corpus._PIECE_BYTES", 2000)
+    monkeypatch.setattr("rlm_rag.indexes.grep_corpus._WORTH_A_HELPER_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("eager")
+def test_two_processes_find_what_one_does(pack_file: PackFile, answers: Answers) -> None:
+    documents = {f"d{n}.txt": f"one {n}\ntwo\n" * 400 + "last" for n in range(60)}
+    with closing(shared(pack_file, documents)) as answerer:
+        alone = answers(documents)
+        for options in ({"k": 3}, {"k": 200, "after": 2}, {"path_glob": "d1*"}):
+            for pattern in (r"[a-z]+ \d*7", "two|last", r"\w+\s1"):
+                assert grep(answerer, pattern, **options) == grep(alone, pattern, **options)
+        assert answerer._helper is not None
+        assert answerer._helper.running
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_helper_that_is_killed_loses_nothing_and_is_started_again(pack_file: PackFile) -> None:
+    documents = {f"d{n}.txt": f"one {n}\ntwo\n" * 400 for n in range(150)}
+    with closing(shared(pack_file, documents)) as answerer:
+        helper = answerer._helper
+        assert helper is not None
+        assert grep(answerer, "two").total == 60_000
+        for delay in (0.0, 0.02, 0.05):
+            process = helper._process
+            assert process is not None
+            timer = threading.Timer(delay, process.kill)
+            timer.start()
+            assert grep(answerer, "two").total == 60_000
+            timer.join()
+        ended = helper._process
+    assert ended is not None
+    assert ended.returncode is not None
+
+
+@pytest.mark.usefixtures("eager")
+def test_the_time_limit_holds_in_both_processes(pack_file: PackFile) -> None:
+    slow = "a" * 60 + "!\n"
+    documents = {f"d{n}.txt": "ok\n" * 1000 for n in range(4)}
+    for name in ("a", "e"):
+        with closing(shared(pack_file, {**documents, f"{name}.txt": slow})) as answerer:
+            started = time.monotonic()
+            result = grep(answerer, "(a+)+$", timeout_seconds=1.0)
+            assert time.monotonic() - started < 8
+            assert result.error_kind == "time_limit"
+            assert result.truncated
+            assert grep(answerer, "ok").total == 4000
