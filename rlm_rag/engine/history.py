@@ -10,6 +10,8 @@ from rlm_rag.sandbox.session import BlockError, BlockResult
 
 QUESTION_HEADING = "# Question"
 CORPUS_HEADING = "# Corpus"
+# A longer message is cut, and stands in the traceback as far as that goes.
+MAX_MESSAGE_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,9 @@ def _restart_text(result: BlockResult) -> str:
 
 
 def error_text(error: BlockError) -> str:
-    """The traceback, and what the host knows better: that the time was up, the worker gone."""
+    """The traceback, and what it leaves out: that the time was up, the worker gone, no way out."""
     traceback = error.traceback.rstrip("\n")
-    if error.type in traceback:
+    told = error.message in traceback or len(error.message) > MAX_MESSAGE_CHARS
+    if error.type in traceback and told:
         return traceback
     return f"{traceback}\n{error.type}: {error.message}".lstrip("\n")
