@@ -28,6 +28,7 @@ from rlm_rag.trace import events
 from rlm_rag.trace.reader import Trace
 
 Prompt = tuple[tuple[str, str], ...]
+Answer = events.Served | events.Retrieved
 
 
 class Past:
@@ -45,11 +46,16 @@ class Past:
         self._replies: dict[tuple[str, int | None, Prompt], list[Call]] = {}
         self._children: dict[tuple[str, int | None], list[events.RunStarted]] = {}
         self._by_place: dict[tuple[str, int | None, int | None], list[Call]] = {}
-        self._given: set[int] = set()
+        self._answers: dict[tuple[str, int, str, str], list[Answer]] = {}
+        for answers in self._recorded.answers.values():
+            for answer in answers:
+                place = (answer.run, answer.block, answer.name, _asked(answer))
+                self._answers.setdefault(place, []).append(answer)
+        self._delegated = {(e.run, e.path, e.first, e.last) for e in self._recorded.delegated}
         self._taken: set[str] = set()
         for call in self._recorded.calls:
-            place = (call.sent.run, call.sent.block, call.sent.seq)
-            self._by_place.setdefault(place, []).append(call)
+            at = (call.sent.run, call.sent.block, call.sent.seq)
+            self._by_place.setdefault(at, []).append(call)
             if call.sent.role != "root" and call.completion is not None:
                 key = (call.sent.run, call.sent.block, _prompt_of(call.sent.messages))
                 self._replies.setdefault(key, []).append(call)
@@ -166,23 +172,18 @@ class Past:
 
     def answer(
         self, run: str, block: int, seq: int, name: str, arguments: Mapping[str, Any]
-    ) -> events.Served | events.Retrieved | None:
+    ) -> Answer | None:
         """Return what the host answered to a call of a block, once; None where it did not.
 
         Raises:
             DivergedError: the block ended, and had not made this call.
         """
-        key, wanted = (run, block), digest(arguments)
-        same = [
-            answer
-            for answer in self._recorded.answers.get(key, ())
-            if id(answer) not in self._given and answer.name == name and _asked(answer) == wanted
-        ]
-        found = next((answer for answer in same if answer.seq == seq), same[0] if same else None)
-        if found is not None:
-            self._given.add(id(found))
+        left = self._answers.get((run, block, name, digest(arguments)))
+        if left:
+            found = next((answer for answer in left if answer.seq == seq), left[0])
+            left.remove(found)
             return found
-        output = self._recorded.outputs.get(key)
+        output = self._recorded.outputs.get((run, block))
         if output is not None and not was_cut_short(output):
             raise DivergedError(
                 f"the run differs from its trace: block {block} of {run} calls {name} with "
@@ -289,7 +290,7 @@ class Past:
             case events.TaskEnded():
                 return self.task_end(event.run, event.task) is not None
             case events.Delegated():
-                return event in recorded.delegated
+                return (event.run, event.path, event.first, event.last) in self._delegated
             case events.Answered():
                 return self._knows_end(event)
         return False
@@ -324,7 +325,7 @@ def _prompt_of(messages: Sequence[Mapping[str, str]]) -> Prompt:
     return tuple((message["role"], message["content"]) for message in messages)
 
 
-def _asked(answer: events.Served | events.Retrieved) -> str:
+def _asked(answer: Answer) -> str:
     return answer.asked if isinstance(answer, events.Served) else digest(answer.arguments)
 
 
