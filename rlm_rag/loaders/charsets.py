@@ -40,7 +40,7 @@ _CANDIDATES = (
     *("koi8-r", "koi8-u", "cp1251", "cp866", "cp1250", "iso8859-2", "cp1252", "cp1253"),
     *("cp1254", "cp1255", "cp1256", "cp437", "cp850", "cp874"),
 )
-_LINE_BEYOND_ASCII = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _MOST_GUESSED_BYTES = 1 << 16
 # Corners and lines of cp437's boxes and its shades, with which art and tables are drawn.
 _DRAWING = bytes(range(0xB0, 0xE0))
@@ -79,13 +79,15 @@ def guess_encoding(data: bytes) -> str | None:
 
 
 def _sample(data: bytes) -> bytes:
+    """Return the lines beyond ASCII, the first of them as far as they are looked at."""
     lines: list[bytes] = []
-    size_bytes = 0
-    for found in _LINE_BEYOND_ASCII.finditer(data):
-        lines.append(found[0][:_MOST_GUESSED_BYTES])
+    place = size_bytes = 0
+    while size_bytes < _MOST_GUESSED_BYTES and (found := _BEYOND_ASCII.search(data, place)):
+        first = data.rfind(b"\n", place, found.start()) + 1 or place
+        end = data.find(b"\n", found.end())
+        place = len(data) if end < 0 else end + 1
+        lines.append(data[first : min(place, first + _MOST_GUESSED_BYTES)])
         size_bytes += len(lines[-1])
-        if size_bytes >= _MOST_GUESSED_BYTES:
-            break
     return b"".join(lines)
 
 

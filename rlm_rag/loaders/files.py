@@ -10,6 +10,7 @@ from rlm_rag.loaders.text import SNIFF_BYTES, is_binary
 
 FOLDER_REASON = "a folder, not a file"
 
+_START_BYTES = 1 << 18
 _FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_BINARY", 0)
@@ -41,9 +42,8 @@ def read_regular(location: str, limit: int, *, whole: bool = False) -> bytes | s
     status = os.lstat(location)
     if not stat.S_ISREG(status.st_mode):
         return _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
-    too_large = too_large_reason(limit)
     if status.st_size > limit:
-        return too_large
+        return too_large_reason(limit)
     descriptor = os.open(location, _FLAGS)
     try:
         status = os.fstat(descriptor)
@@ -52,7 +52,7 @@ def read_regular(location: str, limit: int, *, whole: bool = False) -> bytes | s
         data = _read_at_most(descriptor, limit + 1, expected=status.st_size, whole=whole)
     finally:
         os.close(descriptor)
-    return too_large if len(data) > limit else data
+    return too_large_reason(limit) if len(data) > limit else data
 
 
 def too_large_reason(limit: int) -> str:
@@ -80,15 +80,17 @@ def format_bytes(count: int) -> str:
 
 def _read_at_most(descriptor: int, limit: int, *, expected: int, whole: bool) -> bytes:
     pieces: list[bytes] = []
-    left = limit
-    wanted = expected + 1
-    while left > 0:
-        piece = os.read(descriptor, min(wanted, left))
-        if not piece:
-            break
+    size_bytes = 0
+    # Of a large file the start alone first: it may be binary, and the rest of no use.
+    wanted = expected + 1 if whole or expected < _START_BYTES else _START_BYTES
+    while size_bytes < limit:
+        piece = os.read(descriptor, min(wanted, limit - size_bytes))
         pieces.append(piece)
-        left -= len(piece)
+        size_bytes += len(piece)
+        # A file of /proc has more than the nothing that it says it has.
+        if not piece or (size_bytes == expected and len(piece) < wanted):
+            break
         if not whole and len(pieces) == 1 and is_binary(piece[:SNIFF_BYTES]):
             break
-        wanted = 1 << 20
+        wanted = max(1 << 20, expected + 1 - size_bytes)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)

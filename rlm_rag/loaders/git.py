@@ -120,6 +120,8 @@ def git_environment(environ: Mapping[str, str], protocols: str = "") -> dict[str
 
 def printable_path(relative: str) -> str:
     """Write the bytes of a name that are no UTF-8 as `\\xNN`."""
+    if relative.isascii():
+        return relative
     return os.fsencode(relative).decode("utf-8", "backslashreplace")
 
 

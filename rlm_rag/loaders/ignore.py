@@ -56,7 +56,7 @@ class IgnoreFiles:
     root: str
     names: Sequence[str]
     unfollowed: Callable[[str, str], None]
-    _known: dict[str, IgnoreRules | None] = field(default_factory=dict)
+    _known: dict[str, IgnoreRules | str] = field(default_factory=dict)
 
     def within(self, rules: IgnoreRules, base: str) -> IgnoreRules:
         """Return the rules of the folder `base` (with a final `/`), whose parent's are `rules`."""
@@ -79,24 +79,31 @@ class IgnoreFiles:
     def leaves_out(self, path: str) -> str | None:
         """Return what of a file's path is left out: a folder above it or itself; None if nothing.
 
-        Folders are looked at once, from the root down.
+        Folders are looked at once.
         """
-        rules = self._rules_of("", None, IgnoreRules()) or IgnoreRules()
-        place = 0
-        while (place := path.find("/", place)) >= 0:
-            folder = path[:place]
-            place += 1
-            inner = self._rules_of(f"{folder}/", folder, rules)
-            if inner is None:
-                return folder
-            rules = inner
-        return path if rules.ignores(path, folder=False) else None
+        rules = self._rules_in(path.rpartition("/")[0])
+        if isinstance(rules, str):
+            return rules
+        return path if rules is not _NO_RULES and rules.ignores(path, folder=False) else None
 
-    def _rules_of(self, base: str, folder: str | None, above: IgnoreRules) -> IgnoreRules | None:
-        if base not in self._known:
-            ignored = folder is not None and above.ignores(folder, folder=True)
-            self._known[base] = None if ignored else self.within(above, base)
-        return self._known[base]
+    def _rules_in(self, folder: str) -> IgnoreRules | str:
+        """Return the rules of a folder, or the folder at or above it that is left out."""
+        pending: list[str] = []
+        while folder and folder not in self._known:
+            pending.append(folder)
+            folder = folder.rpartition("/")[0]
+        if not folder and "" not in self._known:
+            self._known[""] = self.within(_NO_RULES, "")
+        rules = self._known[folder]
+        for inner in reversed(pending):
+            if not isinstance(rules, str):
+                ignored = rules is not _NO_RULES and rules.ignores(inner, folder=True)
+                rules = inner if ignored else self.within(rules, f"{inner}/")
+            self._known[inner] = rules
+        return rules
+
+
+_NO_RULES = IgnoreRules()
 
 
 def _patterns(location: str) -> list[str]:

@@ -20,6 +20,8 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_MARK_BYTES = tuple(mark for mark, _ in _MARKS)
+_DOCUMENT = b"%PDF-"
 _MAX_BAD_SHARE = 0.01
 _CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\r\f\x1b"))
 _CONTROL_CHARACTER = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\ufffe\uffff]")
@@ -51,11 +53,9 @@ class DecodedText:
 def is_binary(head: bytes) -> bool:
     """Tell from a file's first `SNIFF_BYTES` whether it is no text in any encoding known here."""
     head = head[:SNIFF_BYTES]
-    if head.startswith(tuple(mark for mark, _ in _MARKS)):
-        return False
-    if head.startswith(b"%PDF-"):
-        return True
-    return b"\0" in head and _unmarked_utf_16(head) is None
+    if b"\0" not in head:
+        return head.startswith(_DOCUMENT)
+    return not head.startswith(_MARK_BYTES) and _unmarked_utf_16(head) is None
 
 
 def decode_text(data: bytes, *, charset: str | None = None) -> DecodedText | None:
@@ -69,7 +69,9 @@ def decode_text(data: bytes, *, charset: str | None = None) -> DecodedText | Non
     head = data[:SNIFF_BYTES]
     if is_binary(head):
         return None
-    marked = next((name for mark, name in _MARKS if data.startswith(mark)), None)
+    marked = None
+    if head.startswith(_MARK_BYTES):
+        marked = next(name for mark, name in _MARKS if head.startswith(mark))
     if marked is None and b"\0" in head:
         marked = _unmarked_utf_16(head)
     encoding = marked or "utf-8"

@@ -7,6 +7,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -46,9 +47,11 @@ def site() -> Iterator[str]:
             if path == "/slow":
                 self.send_response(200)
                 self.end_headers()
-                for _ in range(20):
-                    self.wfile.write(b"x\n")
-                    time.sleep(0.05)
+                with suppress(OSError):
+                    # Whoever asked has left.
+                    for _ in range(20):
+                        self.wfile.write(b"x\n")
+                        time.sleep(0.05)
                 return
             status, headers, body = PAGES.get(path, (404, {}, b"no such page"))
             self.send_response(status)
