@@ -78,17 +78,20 @@ class Catalogue:
         path = self._corpus.path(number)
         return Outlined(tuple(definitions(path, bytes(self._corpus.content_bytes(number)))))
 
-    def defining(self, name: str) -> set[int]:
-        """Return the known documents that define a name, in whatever capitals."""
+    def defining(self, name: str) -> dict[int, Outlined]:
+        """Return the known documents that define a name, with these definitions alone.
+
+        Of the name, capitals do not count.
+        """
         self._read_keys()
-        digests = self._cache.defining(name)
+        kept = self._cache.defining(name)
+        found = {self._numbers[key]: one for key, one in kept.items() if key in self._numbers}
         folded = name.casefold()
-        passing = {
-            number
-            for number, outlined in self._passing.items()
-            if any(one.name.casefold() == folded for one in outlined.definitions)
-        }
-        return passing | {self._numbers[one] for one in digests if one in self._numbers}
+        for number, outlined in self._passing.items():
+            same = tuple(one for one in outlined.definitions if one.name.casefold() == folded)
+            if same:
+                found[number] = Outlined(same, outlined.said)
+        return found
 
     def unknown(self) -> list[int]:
         """Return the documents whose definitions were not looked for yet, in their order."""

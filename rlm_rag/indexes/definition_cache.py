@@ -9,6 +9,7 @@ import json
 import os
 import sqlite3
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents (
   number INTEGER PRIMARY KEY, digest BLOB UNIQUE, said TEXT, rows BLOB);
 CREATE TABLE IF NOT EXISTS names (
-  name BLOB, document INTEGER, PRIMARY KEY (name, document)) WITHOUT ROWID;
+  name BLOB, document INTEGER, rows BLOB, PRIMARY KEY (name, document)) WITHOUT ROWID;
 """
 
 
@@ -63,30 +64,35 @@ class DefinitionCache:
             ).fetchone()
         return None if row is None else _outlined(*row)
 
-    def defining(self, name: str) -> set[bytes]:
-        """Return the digests of the documents that define a name, in whatever capitals."""
-        found: set[bytes] = set()
+    def defining(self, name: str) -> dict[bytes, Outlined]:
+        """Return, by their digests, the documents that define a name, with these definitions alone.
+
+        Of the name, capitals do not count.
+        """
+        found: list[tuple[bytes, object, object]] = []
         with self._guarded() as database:
-            rows = database.execute(
-                "SELECT digest FROM names JOIN documents ON document = number WHERE name = ?",
+            found = database.execute(
+                "SELECT digest, said, names.rows FROM names "
+                "JOIN documents ON document = number WHERE name = ?",
                 (_folded(name),),
-            )
-            found.update(row[0] for row in rows)
-        return found
+            ).fetchall()
+        outlined = ((digest, _outlined(said, rows)) for digest, said, rows in found)
+        return {digest: one for digest, one in outlined if one is not None}
 
     def add(self, documents: Iterable[tuple[bytes, Outlined]]) -> None:
         """Keep what was found in documents, in one step."""
         with self._guarded() as database:
             for digest, outlined in documents:
-                rows = json.dumps(to_rows(outlined.definitions)).encode()
                 cursor = database.execute(
                     "INSERT OR REPLACE INTO documents (digest, said, rows) VALUES (?, ?, ?)",
-                    (digest, outlined.said, zlib.compress(rows, 1)),
+                    (digest, outlined.said, zlib.compress(_encoded(outlined.definitions), 1)),
                 )
-                names = {_folded(one.name) for one in outlined.definitions}
+                by_name: dict[bytes, list[Definition]] = defaultdict(list)
+                for one in outlined.definitions:
+                    by_name[_folded(one.name)].append(one)
                 database.executemany(
-                    "INSERT OR REPLACE INTO names VALUES (?, ?)",
-                    [(name, cursor.lastrowid) for name in names],
+                    "INSERT OR REPLACE INTO names VALUES (?, ?, ?)",
+                    [(name, cursor.lastrowid, _encoded(same)) for name, same in by_name.items()],
                 )
 
     def keep_only(self, digests: set[bytes]) -> None:
@@ -150,12 +156,17 @@ def _folded(name: str) -> bytes:
     return name.casefold().encode("utf-8", "surrogatepass")
 
 
+def _encoded(definitions: Iterable[Definition]) -> bytes:
+    return json.dumps(to_rows(definitions)).encode()
+
+
 def _outlined(said: object, rows: object) -> Outlined | None:
-    """Return what was kept, or None where it is not what was written."""
+    """Return what was kept, compressed or not; None where it is not what was written."""
     try:
         if not isinstance(rows, bytes):
             return None
-        inflated = zlib.decompressobj().decompress(rows, _MAX_ROWS_BYTES)
-        return Outlined(from_rows(json.loads(inflated)), said if isinstance(said, str) else None)
+        if not rows.startswith(b"["):
+            rows = zlib.decompressobj().decompress(rows, _MAX_ROWS_BYTES)
+        return Outlined(from_rows(json.loads(rows)), said if isinstance(said, str) else None)
     except (ValueError, zlib.error):
         return None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from rlm_rag.indexes.catalogue import Catalogue
+from rlm_rag.indexes.definition_cache import Outlined
 from rlm_rag.indexes.requests import Symbol, SymbolsRequest, SymbolsResult
 from rlm_rag.indexes.skeleton import MAX_SIGNATURE_CHARS, Definition
 from rlm_rag.lines import line_starts
@@ -49,14 +50,14 @@ class _Lookup:
         """Yield the definitions of the name, in the documents' order."""
         fresh = [number for number, _ in self._holding(self._catalogue.unknown(), case)]
         self._prepare(fresh)
-        numbers = self._catalogue.defining(self._name)
+        found = self._catalogue.defining(self._name)
         if self._late:
-            numbers |= set(fresh)
-        for number in sorted(numbers):
+            found |= {number: self._catalogue.scanned(number) for number in fresh}
+        for number in sorted(found):
             path = self._corpus.path(number)
             if self._allowed is not None and not self._allowed(path):
                 continue
-            for one in self._definitions(number):
+            for one in self._heard(found[number]):
                 if self._is_named(one.name, case) and self._is_within(one, path):
                     yield _symbol(path, one)
 
@@ -103,7 +104,10 @@ class _Lookup:
 
     def _definitions(self, number: int) -> tuple[Definition, ...]:
         find = self._catalogue.scanned if self._late else self._catalogue.outlined
-        outlined = find(number)
+        return self._heard(find(number))
+
+    def _heard(self, outlined: Outlined) -> tuple[Definition, ...]:
+        """Note what is said of a document's definitions, and return them."""
         if outlined.said:
             self._said.setdefault(outlined.said)
         return outlined.definitions

@@ -33,8 +33,9 @@ def test_what_was_kept_is_found_by_another_process(tmp_path: Path) -> None:
     cache = DefinitionCache(tmp_path / "a")
     assert cache.known() == {KEY, OTHER}
     assert cache.get(KEY) == TASK
-    assert cache.defining("cancel") == cache.defining("CANCEL") == {KEY}
-    assert cache.defining("task.cancel") == set()
+    cancel = Outlined(TASK.definitions[1:], "said")
+    assert cache.defining("cancel") == cache.defining("CANCEL") == {KEY: cancel}
+    assert cache.defining("task.cancel") == {}
     cache.close()
 
 
@@ -49,7 +50,7 @@ def test_what_is_not_wanted_is_forgotten_with_its_names(tmp_path: Path) -> None:
     cache.keep_only({OTHER})
     assert cache.known() == {OTHER}
     assert cache.get(KEY) is None
-    assert cache.defining("task") == set()
+    assert cache.defining("task") == {}
     cache.close()
 
 
