@@ -57,7 +57,12 @@ class Container:
             raise DocumentError(f"unpacks to {format_bytes(size)}, more than {limit}")
         if any(member.flag_bits & _ENCRYPTED_FLAG for member in members):
             raise DocumentError("encrypted: it opens with a password only")
-        self._names = {member.filename for member in members}
+        self._names = dict.fromkeys(member.filename for member in members)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all members, in their order."""
+        return list(self._names)
 
     def __contains__(self, name: str) -> bool:
         return name in self._names

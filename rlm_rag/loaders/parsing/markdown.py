@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-MAX_COLUMNS = 2_000
+MAX_COLUMNS = 16_384
+"""As many as a sheet of Excel has."""
 
 
 def one_line(text: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import re
 import warnings
 from collections.abc import Iterator
 from io import BytesIO
+from itertools import repeat, zip_longest
 from typing import Any
 
 import openpyxl
@@ -17,6 +19,8 @@ from rlm_rag.loaders.parsing.markdown import MAX_COLUMNS, grid
 from rlm_rag.loaders.parsing.office import office_properties
 from rlm_rag.loaders.parsing.parts import MAX_TEXT_BYTES, ParsedDocument, Parts, check_count, label
 
+_FORMULA = re.compile(rb"<(?:\w+:)?f[ \t\r\n/>]")
+
 
 def parse(data: bytes) -> ParsedDocument:
     """Read the values that the sheets show; a formula that was never computed is shown itself.
@@ -25,19 +29,29 @@ def parse(data: bytes) -> ParsedDocument:
         DocumentError: it is no XLSX, encrypted, damaged, or too large.
     """
     container = Container(data)
-    values, formulas = (_opened(data, values=wanted) for wanted in (True, False))
+    values = _opened(data, values=True)
+    formulas = _opened(data, values=False) if _has_formulas(container) else None
     check_count(len(values.sheetnames), what="sheets")
     parts = Parts()
     properties = office_properties(container, ("Sheets", str(len(values.sheetnames))))
     if properties:
         parts.add("info=properties", properties)
     for name in values.sheetnames:
-        sheet, formula_sheet = values[name], formulas[name]
+        sheet = values[name]
         if not hasattr(sheet, "iter_rows"):
             parts.skip(label("sheet", name), "a chart without cells")
             continue
-        parts.add(label("sheet", name), grid(list(_rows(sheet, formula_sheet))))
+        parts.add(
+            label("sheet", name),
+            grid(list(_rows(sheet, None if formulas is None else formulas[name]))),
+        )
     return parts.done()
+
+
+def _has_formulas(container: Container) -> bool:
+    # They are read in a second pass, which takes as long as the first.
+    sheets = (name for name in container.names if name.startswith("xl/worksheets/"))
+    return any(_FORMULA.search(container.read(name)) for name in sheets)
 
 
 def _opened(data: bytes, *, values: bool) -> Any:
@@ -48,25 +62,23 @@ def _opened(data: bytes, *, values: bool) -> Any:
 
 
 def _rows(sheet: Any, formulas: Any) -> Iterator[tuple[int, list[str]]]:
-    # A stated size can be a whole sheet's, of which next to nothing is used.
-    sheet.reset_dimensions()
-    formulas.reset_dimensions()
     size = 0
-    pairs = zip(
-        sheet.iter_rows(values_only=True, max_col=MAX_COLUMNS),
-        formulas.iter_rows(values_only=True, max_col=MAX_COLUMNS),
-        strict=False,
-    )
-    for number, (row, written) in enumerate(pairs, start=1):
-        cells = [
-            _shown(formula if value is None else value)
-            for value, formula in zip(row, written, strict=False)
-        ]
+    written = repeat(()) if formulas is None else _cells(formulas)
+    for number, (row, formula_row) in enumerate(zip(_cells(sheet), written, strict=False), start=1):
+        pairs = zip_longest(row[:MAX_COLUMNS], formula_row[:MAX_COLUMNS])
+        cells = [_shown(formula if value is None else value) for value, formula in pairs]
         if any(cells):
             size += sum(map(len, cells))
             if size > MAX_TEXT_BYTES:
                 raise DocumentError(f"its text is larger than {format_bytes(MAX_TEXT_BYTES)}")
             yield number, cells
+
+
+def _cells(sheet: Any) -> Iterator[tuple[object, ...]]:
+    # A stated size can be a whole sheet's, of which next to nothing is used.
+    sheet.reset_dimensions()
+    rows: Iterator[tuple[object, ...]] = sheet.iter_rows(values_only=True)
+    return rows
 
 
 def _shown(value: object) -> str:
