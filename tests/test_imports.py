@@ -13,7 +13,7 @@ PACKAGE = ROOT / "rlm_rag"
 
 # docs/design.md section 2, from the ground up; a room imports itself and the floors below.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "lines", "packed", "packing", "globs", "scratch", "kept", "child"),
+    ("errors", "lines", "packed", "packing", "globs", "scratch", "kept", "child", "traits"),
     ("corpus", "setting_table", "settings"),
     ("loaders", "indexes", "sandbox", "trace"),
     ("models",),

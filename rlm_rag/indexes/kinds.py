@@ -32,6 +32,7 @@ class Kind(Enum):
     TEST = auto()
     RECORD = auto()
     PROSE = auto()
+    ASIDE = auto()
 
 
 def kind_of(path: str) -> Kind | None:

@@ -18,9 +18,9 @@ class Weights:
     - `whole_file`: the share of the whole file's score;
     - `stop_word`, `title`, `inflected`: factors of a query's common words, of the first of its
       lines, of another form of its words (`file` where it says `files`);
-    - `test_path`, `record_path`, `report_prose`: factors of files of tests, of records of
-      changes, and, where the query is a report, of prose and examples, as far as a window lacks
-      what is asked for;
+    - `test_path`, `record_path`, `aside`, `report_prose`: factors of files of tests, of records of
+      changes, of generated, minified, vendored and lock files, and, where the query is a report,
+      of prose and examples, as far as a window lacks what is asked for;
     - `report_code`, `report_names`, `report_second`: where the query is a report, the factor of
       words that it has in quoted code alone, the factor of what is gained by names, and the
       share of the file's second best window;
@@ -42,6 +42,7 @@ class Weights:
     inflected: float = 0.3
     test_path: float = 0.7
     record_path: float = 0.7
+    aside: float = 0.5
     report_prose: float = 0.8
     report_code: float = 0.3
     report_names: float = 1.6
@@ -62,6 +63,7 @@ PLAIN = Weights(
     inflected=0.0,
     test_path=1.0,
     record_path=1.0,
+    aside=1.0,
     report_prose=1.0,
     report_code=1.0,
     report_names=1.0,

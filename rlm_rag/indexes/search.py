@@ -21,6 +21,7 @@ from rlm_rag.indexes.scoring import Numbers, Ranker, Scores
 from rlm_rag.indexes.snippets import Snippets
 from rlm_rag.indexes.windows import window_lines
 from rlm_rag.packed import PackedCorpus
+from rlm_rag.traits import HEAD_BYTES, trait_of
 
 if TYPE_CHECKING:
     from rlm_rag.indexes.index import SearchIndex
@@ -110,14 +111,22 @@ class Searcher:
             Kind.TEST: 1.0 if query.about_tests else weights.test_path,
             Kind.RECORD: 1.0 if query.about_records else min(prose, weights.record_path),
             Kind.PROSE: prose,
+            Kind.ASIDE: weights.aside,
         }
         return np.array([1.0 if kind is None else of_kind[kind] for kind in _KINDS])
 
     @cached_property
     def _kinds(self) -> NDArray[np.intp]:
         """The place among `_KINDS` of each window's document."""
-        kinds = [_KINDS.index(kind_of(path)) for path in self._index.paths]
+        kinds = [_KINDS.index(self._kind(*one)) for one in enumerate(self._index.paths)]
         return np.array(kinds, np.intp).take(self._ranker.window_documents)
+
+    def _kind(self, document: int, path: str) -> Kind | None:
+        content = self._corpus.content_bytes(document)
+        lines = self._corpus.line_count(document)
+        head = bytes(content[:HEAD_BYTES])
+        aside = trait_of(path, head, size_bytes=len(content), lines=lines)
+        return kind_of(path) if aside is None else Kind.ASIDE
 
     @cached_property
     def _groups(self) -> Groups:
