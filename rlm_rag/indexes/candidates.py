@@ -20,23 +20,28 @@ Windows = NDArray[np.intp]
 
 
 class Found:
-    """The windows a query found: their scores before discounts, and their discounts.
+    """The windows a query found, ascending: their scores before discounts, and their discounts.
 
     `shares` says how much of the query windows hold, 0 to 1: a window that holds all that is
     asked for is what was meant, whatever its file, and its discount is lifted.
     """
 
     def __init__(
-        self, scores: Scores, discounts: Scores, shares: Callable[[Windows], Scores]
+        self,
+        windows: Windows,
+        scores: Scores,
+        discounts: Scores,
+        shares: Callable[[Windows], Scores],
     ) -> None:
+        self._windows = windows
         self._scores = scores
         self._discounts = discounts
         self._shares = shares
 
     @property
     def count(self) -> int:
-        """How many windows have a score."""
-        return int(np.count_nonzero(self._scores))
+        """How many windows there are."""
+        return len(self._windows)
 
     def best(self, count: int) -> tuple[Windows, Scores]:
         """Return windows, ascending, and their scores: the best `count`, their equals, and more."""
@@ -46,11 +51,12 @@ class Found:
         return self._final(np.flatnonzero(lifted > max(least, 0.0)))
 
     def all(self) -> tuple[Windows, Scores]:
-        """Return all windows that have a score, ascending, with their scores."""
-        return self._final(np.flatnonzero(self._scores))
+        """Return all windows, ascending, with their scores."""
+        return self._final(np.arange(len(self._windows)))
 
-    def _final(self, windows: Windows) -> tuple[Windows, Scores]:
-        scores, discounts = self._scores[windows], self._discounts[windows]
+    def _final(self, places: NDArray[np.intp]) -> tuple[Windows, Scores]:
+        windows = self._windows[places]
+        scores, discounts = self._scores[places], self._discounts[places]
         less = np.flatnonzero(discounts)
         missing = 1 - _MOST_LIFTED * self._shares(windows[less]) ** _LIFT
         scores[less] *= 1 - discounts[less] * missing

@@ -18,7 +18,8 @@ windows = st.lists(
 @given(windows, st.integers(1, 5))
 def test_the_best_are_those_of_all(held: list[tuple[float, float, float]], count: int) -> None:
     scores, discounts, shares = np.array(held or [(0.0, 0.0, 0.0)]).T
-    found = Found(scores, discounts, lambda windows: shares[windows])
+    numbers = np.flatnonzero(scores)
+    found = Found(numbers, scores[numbers], discounts[numbers], lambda windows: shares[windows])
 
     def first(chosen: Windows, final: np.ndarray) -> list[int]:
         order = np.lexsort((chosen, -np.round(final, SCORE_DIGITS)))
