@@ -181,3 +181,17 @@ def test_arguments_of_the_wrong_kind_are_named() -> None:
         rlm_rag.Limits(calls=1.5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="corpus is closed"):
         rlm_rag.ask(corpus, "What is backoff?")
+
+
+def test_a_run_without_a_sandbox_says_so_in_its_answer() -> None:
+    free, confined = (
+        rlm_rag.ask(
+            [{"path": "a.txt", "content": "Alpha is the first."}],
+            "What is alpha?",
+            sandbox=name,
+            trace=False,
+        )
+        for name in ("none", "auto")
+    )
+    assert any(warning.startswith("no sandbox") for warning in free.warnings)
+    assert not any(warning.startswith("no sandbox") for warning in confined.warnings)

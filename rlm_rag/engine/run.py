@@ -125,6 +125,7 @@ class Run:
             if ending.stop_reason == "interrupted" and not self._interrupted:
                 raise asyncio.CancelledError
             warnings = (
+                *_unconfined(self._options.sandbox),
                 *ending.notes,
                 *lineup.warnings,
                 *_failure(recorder),
@@ -321,6 +322,12 @@ class Run:
                 seconds=round(budget.elapsed_seconds(), 3),
             )
         )
+
+
+def _unconfined(sandbox: str) -> tuple[str, ...]:
+    if sandbox != "none":
+        return ()
+    return ("no sandbox: code that the model writes runs with your own rights",)
 
 
 def _failure(recorder: Recorder) -> tuple[str, ...]:
