@@ -48,22 +48,40 @@ def scan(data: bytes, language: Language, *, variables: bool = True) -> Iterator
     `data` must be as `scannable` returns it; offsets are into that. Leaving out `variables` is
     several times as fast.
     """
-    rules = language.rules
     pattern = language.pattern if variables else language.lasting_pattern
-    for match in pattern.finditer(data):
-        group = match.lastgroup
-        if group is None:
-            continue
-        rule = rules[int(group[1:])]
-        kind, indent = rule.kind, match["indent"]
-        if rule.ends:
-            end = _end_of(data, match.end())
-            if rule.declares and end == b";" and not indent:
-                kind = "declaration"
-            elif not end or end not in rule.ends:
-                continue
-        columns = len(indent) + (_TAB_COLUMNS - 1) * indent.count(b"\t")
-        yield Match(match.start(group), columns, kind, match[group])
+    for found in pattern.finditer(data):
+        match = _match(data, found, language)
+        if match is not None:
+            yield match
+
+
+def definition_at(data: bytes, line_feed: int, language: Language) -> Match | None:
+    """Return the definition, but no variable, that the line after a line feed begins.
+
+    `data` must be as `scannable` returns it.
+    """
+    found = language.lasting_pattern.match(data, line_feed)
+    return None if found is None else _match(data, found, language)
+
+
+def indent_columns(indent: bytes) -> int:
+    """Return how many columns the space before a line takes."""
+    return len(indent) + (_TAB_COLUMNS - 1) * indent.count(b"\t")
+
+
+def _match(data: bytes, found: re.Match[bytes], language: Language) -> Match | None:
+    group = found.lastgroup
+    if group is None:
+        return None
+    rule = language.rules[int(group[1:])]
+    kind, indent = rule.kind, found["indent"]
+    if rule.ends:
+        end = _end_of(data, found.end())
+        if rule.declares and end == b";" and not indent:
+            kind = "declaration"
+        elif not end or end not in rule.ends:
+            return None
+    return Match(found.start(group), indent_columns(indent), kind, found[group])
 
 
 def scannable(data: bytes) -> bytes:

@@ -6,7 +6,6 @@ from rlm_rag.indexes.query import parse_query
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import MAX_K, ExplainRequest, TextResult
 from rlm_rag.indexes.search import Searcher
-from rlm_rag.indexes.windows import STRIDE_LINES
 
 _MAX_TERMS = 30
 
@@ -17,10 +16,10 @@ def explain(searcher: Searcher, document: int, request: ExplainRequest) -> TextR
     path = index.paths[document]
     hits = searcher.search(request.query, k=MAX_K)
     place = next((number for number, hit in enumerate(hits, start=1) if hit.path == path), None)
-    own = searcher.search(request.query, k=1, allowed=lambda one: one == path)
+    own = searcher.placed(request.query, k=1, allowed=lambda one: one == path)
     if not own:
         return TextResult(f"{path}: no window holds a word of the query", path)
-    (best,) = own
+    ((window, best),) = own
     where = (
         f"place {place} of {len(hits):,} hits" if place else f"not among the first {MAX_K:,} hits"
     )
@@ -28,8 +27,6 @@ def explain(searcher: Searcher, document: int, request: ExplainRequest) -> TextR
     if hits and place != 1:
         lines.append(f"first is {hits[0].path}:{hits[0].line}  {hits[0].score:.2f}")
     lines.append("word: times in this window, windows of all that hold it, weight in the query")
-    first = index.postings.first_windows[document]
-    window = first + (best.line - 1) // STRIDE_LINES
     weighted = sorted(parse_query(request.query, weights=Weights()).terms.items())
     for term, weight in sorted(weighted, key=lambda pair: -pair[1])[:_MAX_TERMS]:
         found = index.postings.postings(term)

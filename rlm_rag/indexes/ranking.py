@@ -28,7 +28,8 @@ class Weights:
       the query names, where the query names its file, and where the name of its file holds a
       word of the query: the first and the last by the word's inverse frequency;
     - `near`: the share by which a window's score rises where one line holds all of the query's
-      words, by the square of what it holds, among the best windows.
+      words, by the square of what it holds, among the best windows;
+    - `near_name`: the same where the name of a definition holds them, by what it holds.
     """
 
     k1: float = 2.0
@@ -51,6 +52,7 @@ class Weights:
     named_file: float = 12.0
     file_stem: float = 1.5
     near: float = 0.45
+    near_name: float = 0.45
 
 
 PLAIN = Weights(
@@ -72,4 +74,5 @@ PLAIN = Weights(
     named_file=0.0,
     file_stem=0.0,
     near=0.0,
+    near_name=0.0,
 )

@@ -40,9 +40,7 @@ class Snippets:
         most weight of terms not shown yet, then their neighbours; the last may be cut to fit.
         """
         lines = window.split(b"\n")
-        found = self._held.get(window)
-        if found is None:
-            (found,) = self._lines.of([window])
+        found = self._found(window)
         chosen: dict[int, str] = {}
         left = MAX_SNIPPET_CHARS
         for at in self._by_worth(lines, found):
@@ -60,11 +58,32 @@ class Snippets:
 
     def nearness(self, windows: Sequence[bytes]) -> list[float]:
         """Return, for each window, the most that one line holds of the terms, by weight: 0 to 1."""
-        new = [window for window in windows if window not in self._held]
-        self._held.update(zip(new, self._lines.of(new), strict=True))
+        self.look_at(windows)
         total = sum(self._terms.values()) or 1
         held = (self._held[window].values() for window in windows)
         return [max(map(self._worth, lines), default=0) / total for lines in held]
+
+    def look_at(self, windows: Iterable[bytes]) -> None:
+        """Find the terms in windows that are asked about later: all at once costs least."""
+        new = [window for window in windows if window not in self._held]
+        if new:
+            self._held.update(zip(new, self._lines.of(new), strict=True))
+
+    def lines(self, window: bytes) -> Iterable[int]:
+        """Return the lines of a window, counted from 0, that hold a term."""
+        return self._found(window).keys()
+
+    def best_line(self, window: bytes) -> int:
+        """Return the first of a window's lines, counted from 0, that hold most of the terms."""
+        found = self._found(window)
+        return max(sorted(found), key=lambda at: self._worth(found[at]), default=0)
+
+    def _found(self, window: bytes) -> Held:
+        found = self._held.get(window)
+        if found is None:
+            self.look_at([window])
+            found = self._held[window]
+        return found
 
     def _worth(self, terms: Iterable[bytes]) -> int:
         return sum(map(self._terms.__getitem__, terms))

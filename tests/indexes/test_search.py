@@ -235,6 +235,36 @@ def test_words_in_one_line_come_before_words_far_apart(answers: Answers) -> None
     assert paths(plain, "access gate Lisbon")[0] == "a.txt"
 
 
+FUNCTIONS = "".join(
+    f"def f{number}(x):\n" + f"    y = {number}\n" * 24 + f"    return needle{number}\n\n\n"
+    for number in range(9)
+)
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_a_hit_begins_where_the_definition_that_holds_its_best_line_does(
+    answers: Answers, number: int
+) -> None:
+    hits = search(answers({"a.py": FUNCTIONS}), f"needle{number}", k=1).hits
+    begins = 28 * number + 1
+    assert hits[0].line <= begins < begins + 25 <= hits[0].end_line <= hits[0].line + 39
+    assert f"{begins + 25}: return needle{number}" in hits[0].snippet
+
+
+def test_a_neighbour_is_a_hit_where_its_best_line_is_not_shown_yet(answers: Answers) -> None:
+    lines = ["filler"] * 70
+    lines[2], lines[50], lines[66] = "gate of Lisbon", "gate", "gate and Lisbon"
+    hits = search(answers({"a.txt": "\n".join(lines), "b.txt": "gate\n"}), "gate Lisbon", k=3).hits
+    assert {(hit.path, hit.line) for hit in hits} == {("a.txt", 1), ("a.txt", 31), ("b.txt", 1)}
+
+
+def test_the_name_of_a_definition_that_says_what_is_asked_for_comes_first(answers: Answers) -> None:
+    named = "def close_idle_socket(x):\n    return x\n"
+    text = "def other(x):\n    # close the socket that is idle, socket, close\n"
+    answerer = answers({"a.py": text * 2, "z.py": named + text.replace("close", "shut")})
+    assert paths(answerer, "close idle socket")[0] == "z.py"
+
+
 def test_fewer_hits_are_the_first_of_more(answers: Answers) -> None:
     documents = {
         f"d{number}.txt": "x\n" * number + ("near gate\n" if number % 3 else "near\n\ngate gate\n")

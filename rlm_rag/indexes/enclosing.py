@@ -1,0 +1,78 @@
+"""Definitions around and in a few lines of code: where one begins, and what they are named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import sqrt
+
+from rlm_rag.indexes.definitions import definition_at, indent_columns
+from rlm_rag.indexes.languages import Language
+from rlm_rag.indexes.terms import word_terms
+
+# What ends a parameter list or a body, or stands before a definition, may be indented like it.
+_ENDS_NOTHING = b")]}>{#@"
+
+
+def header_above(text: bytes, language: Language) -> int | None:
+    """Return the line, counted from 0, where the definition begins that holds the last line.
+
+    The innermost one, by indentation; None where it begins before the text, or there is none.
+    Lines end at LF.
+    """
+    data = b"\n" + text
+    number, end = text.count(b"\n"), len(data)
+    least: int | None = None
+    while end > 0:
+        feed = data.rfind(b"\n", 0, end)
+        line = data[feed + 1 : end]
+        shown = line.lstrip()
+        columns = indent_columns(line[: len(line) - len(shown)])
+        if shown and (least is None or columns < least):
+            found = definition_at(data, feed, language)
+            if found is not None:
+                return number + data.count(b"\n", feed + 1, found.offset)
+        if shown and least is None:
+            least = columns + (shown[:1] in _ENDS_NOTHING)
+        elif shown and least is not None and shown[:1] not in _ENDS_NOTHING:
+            least = min(least, columns)
+        number, end = number - 1, feed
+    return None
+
+
+class NamedDefinitions:
+    """Says how much of a query the names of definitions hold, given its terms' weights.
+
+    `forms` are other forms of the terms, which count where they are met but are not missed.
+    """
+
+    def __init__(self, terms: Mapping[bytes, float], forms: Mapping[bytes, float]) -> None:
+        self._worth = {**forms, **terms}
+        self._total = sum(terms.values()) or 1.0
+        self._known: dict[bytes, float] = {}
+
+    def share(self, text: bytes, lines: Iterable[int], language: Language) -> float:
+        """Return the greatest share of the query, by weight, in a name that is defined: 0 to 1.
+
+        Only these lines of the text, counted from 0, are looked at. A name of which the query
+        has only a part counts by the root of that part.
+        """
+        data = b"\n" + text
+        greatest = 0.0
+        number = feed = 0
+        for line in sorted(lines):
+            while number < line:
+                number, feed = number + 1, data.find(b"\n", feed + 1)
+            found = definition_at(data, feed, language)
+            if found is not None:
+                greatest = max(greatest, self._of_name(found.name))
+        return greatest
+
+    def _of_name(self, name: bytes) -> float:
+        known = self._known.get(name)
+        if known is None:
+            terms = word_terms(name)
+            parts = terms[1:] or terms
+            held = [self._worth[part] for part in parts if part in self._worth]
+            covered = sqrt(len(held) / len(parts)) if held else 0.0
+            known = self._known[name] = min(1.0, sum(held) / self._total) * covered
+        return known
