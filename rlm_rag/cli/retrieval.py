@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _PATH_AND_LINES = re.compile(r"(?P<path>.+?):(?P<first>\d+)(?P<range>-(?P<last>\d+)?)?")
 
+_EVERYTHING = "**"
+
 _glob_option = click.option(
     "--glob", "path_glob", metavar="GLOB", help="Only paths that match (gitignore syntax)."
 )
@@ -143,14 +145,12 @@ def outline(
     as_json: bool,
     **loading: Unpack[Loading],
 ) -> int:
-    """Show the definitions or headings of PATH, or of every document of SOURCE."""
+    """Show the definitions or headings of PATH; of a folder, a glob or all, one line a file."""
     with opened([source], **loading) as corpus:
-        if path is None and len(corpus) > 1:
-            return _outline_all(corpus, budget_chars, as_json=as_json)
-        only = path if path is not None else next(corpus.paths())
-        return _print_text(
-            corpus.retrieve(OutlineRequest(path=only, budget_chars=budget_chars)), as_json=as_json
-        )
+        paths = list(corpus.paths())
+        meant = path or (paths[0] if len(paths) == 1 else _EVERYTHING)
+        found = corpus.retrieve(OutlineRequest(path=meant, budget_chars=budget_chars))
+        return _print_text(found, as_json=as_json, naming=paths)
 
 
 @click.command()
@@ -177,7 +177,8 @@ def symbols(
     if not as_json:
         for symbol in found.symbols:
             place = f"{streams.one_line(symbol.path)}:{symbol.line}"
-            streams.result(f"{place}: {symbol.signature}  [{symbol.kind}]")
+            scope = f" in {symbol.scope}" if symbol.scope else ""
+            streams.result(f"{place}: {symbol.signature}  [{symbol.kind}{scope}]")
     return _finish(found, as_json=as_json, found=bool(found.symbols))
 
 
@@ -260,26 +261,10 @@ def _with_paths_on_one_line(text: str, paths: Iterable[str]) -> str:
     for path in paths:
         shown = streams.one_line(path)
         if shown != path:
-            for before in ("\n", "\nfirst is "):
-                text = f"\n{text}".replace(f"{before}{path}:", f"{before}{shown}:")[1:]
+            for before, after in (("\n", ":"), ("\n", " ("), ("\nfirst is ", ":")):
+                old, new = f"{before}{path}{after}", f"{before}{shown}{after}"
+                text = f"\n{text}".replace(old, new)[1:]
     return text
-
-
-def _outline_all(corpus: SearchableCorpus, budget_chars: int | None, *, as_json: bool) -> int:
-    outlines: dict[str, Any] = {}
-    for path in corpus.paths():
-        found = corpus.retrieve(OutlineRequest(path=path, budget_chars=budget_chars))
-        assert isinstance(found, TextResult)
-        if found.error:
-            raise RetrievalError(found.error)
-        if as_json:
-            outlines[path] = _as_json(found)
-        elif found.text:
-            streams.heading(streams.one_line(path))
-            streams.result(found.text.rstrip("\n") + "\n")
-    if as_json:
-        streams.result_json({"outlines": outlines})
-    return DONE
 
 
 def _as_json(result: Result) -> Any:

@@ -201,7 +201,9 @@ class View:
     async def _about_one(self, request: OutlineRequest | ReadRequest | BordersRequest) -> Result:
         if request.path in self.added.documents:
             return await self.added.retrieve(request)
-        if self._within is not None and not isinstance(request, BordersRequest):
+        if self._within is not None and isinstance(request, OutlineRequest):
+            request = replace(request, within=self._within)
+        elif self._within is not None and isinstance(request, ReadRequest):
             request = replace(request, path=await self._one(request.path))
         return await self._retriever.retrieve(request)
 

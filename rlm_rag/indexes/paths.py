@@ -30,7 +30,7 @@ def resolve(corpus: PackedCorpus, path: str, within: Sequence[str] | None = None
             f"{path!r} is ambiguous, {len(found)} documents match: {_listed(corpus, found)}",
             hint="give one of these paths in full",
         )
-    close = _close_paths(corpus, path)
+    close = _close_paths(corpus, path, within)
     said = f"; close to it: {', '.join(close)}" if close else ""
     raise RetrievalError(
         f"no document has the path {path!r}{said}",
@@ -97,10 +97,10 @@ def _listed(corpus: PackedCorpus, numbers: Sequence[int]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _close_paths(corpus: PackedCorpus, path: str) -> list[str]:
+def _close_paths(corpus: PackedCorpus, path: str, within: Sequence[str] | None) -> list[str]:
     wanted = path.rpartition("/")[2].lower()
     by_name: dict[str, list[str]] = {}
-    for known in corpus.paths():
+    for known in corpus.paths() if within is None else within:
         by_name.setdefault(known.rpartition("/")[2].lower(), []).append(known)
     names = difflib.get_close_matches(wanted, by_name, n=_CLOSE, cutoff=0.6)
     return [known for name in names for known in by_name[name]][:_CLOSE]

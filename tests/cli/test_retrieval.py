@@ -92,10 +92,11 @@ def test_outline_of_one_document_and_of_all(rlm_rag: Run, repo: Path) -> None:
     assert "class Client" in one.stdout
     assert "README" not in one.stdout
     every = rlm_rag("outline", str(repo))
-    assert "src/retry.py\n" in every.stdout
-    assert "def backoff" in every.stdout
-    as_json = json.loads(rlm_rag("outline", str(repo), "--json").stdout)
-    assert "class Client" in as_json["outlines"]["src/client.py"]
+    assert "src/retry.py (6 lines): backoff\n" in every.stdout
+    assert json.loads(rlm_rag("outline", str(repo), "--json").stdout) == every.stdout.rstrip("\n")
+    folder = rlm_rag("outline", str(repo), "src/")
+    assert "src/client.py" in folder.stdout
+    assert "README" not in folder.stdout
 
 
 def test_outline_of_what_is_not_there_is_an_error(rlm_rag: Run, repo: Path) -> None:
@@ -205,7 +206,7 @@ def test_a_file_name_cannot_pass_for_a_line(rlm_rag: Run, repo: Path) -> None:
     assert f"{shown}-2-    return 0\n" in rlm_rag("grep", str(repo), pattern, "-A1").stdout
     assert rlm_rag("search", str(repo), pattern).stdout.startswith(f"{place}-2  ")
     assert rlm_rag("symbols", str(repo), pattern).stdout.startswith(f"{place}: def {pattern}")
-    assert f"\n{shown}\n" in "\n" + rlm_rag("outline", str(repo)).stdout
+    assert f"\n{shown} (2 lines)" in "\n" + rlm_rag("outline", str(repo)).stdout
     assert f"\n{shown}:\n  1: def" in "\n" + rlm_rag("repo-map", str(repo)).stdout
     explained = rlm_rag("search", str(repo), pattern, "--explain", forged).stdout
     assert explained.startswith(f"{place}-2  ")

@@ -76,8 +76,12 @@ def test_an_end_of_a_path_that_is_ambiguous_in_the_corpus_may_be_clear_in_a_part
         found = await part.retrieve(ReadRequest("a.py"))
         assert isinstance(found, TextResult)
         assert found.path == "src/a.py"
-        with pytest.raises(RetrievalError, match=r"lib/a\.py"):
-            await part.retrieve(OutlineRequest("lib/a.py"))
+        outside = await part.retrieve(OutlineRequest("lib/a.py"))
+        assert isinstance(outside, TextResult)
+        assert "no document has the path 'lib/a.py'; close to it: src/a.py" in str(outside.error)
+        several = await part.retrieve(OutlineRequest("**"))
+        assert isinstance(several, TextResult)
+        assert [line.split()[0] for line in several.text.splitlines()] == ["src/a.py", "src/b.py"]
         with pytest.raises(RetrievalError, match="ambiguous"):
             await part.retrieve(ReadRequest("src/"))
 
