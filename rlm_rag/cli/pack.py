@@ -1,9 +1,10 @@
-"""`rlm-rag pack`: a corpus as JSON lines, or the list of what is in it and what is not."""
+"""`rlm-rag pack`: a corpus as one text, or the list of what is in it and what is not."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, Unpack
 
@@ -16,7 +17,9 @@ from rlm_rag.errors import UsageError
 
 if TYPE_CHECKING:
     from rlm_rag.api import SearchableCorpus
+    from rlm_rag.corpus import Document
 
+FORMATS = ("jsonl", "markdown", "xml")
 EXAMPLE = "for example: rlm-rag pack ./repo -o repo.jsonl"
 
 
@@ -25,19 +28,29 @@ EXAMPLE = "for example: rlm-rag pack ./repo -o repo.jsonl"
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file."
 )
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="JSON lines lose nothing; the others are for a chat.",
+)
 @click.option("--list", "as_list", is_flag=True, help="List the documents and what was skipped.")
 @source_options
 @json_option
 def pack(
     sources: tuple[str, ...],
     output: Path | None,
+    layout: str,
     as_list: bool,
     as_json: bool,
     **loading: Unpack[Loading],
 ) -> int:
-    """Write SOURCE as JSON lines that load gives back byte for byte.
+    """Write SOURCE as JSON lines that load gives back byte for byte, or as Markdown or XML.
 
-    One object a document, {"path", "content"}, in ASCII, to standard output or to a file.
+    JSON lines are one object a document, {"path", "content"}, in ASCII. Markdown and XML begin
+    with the tree and an estimate of the tokens.
     """
     if not sources:
         raise UsageError("a source is missing", hint=EXAMPLE)
@@ -51,9 +64,9 @@ def pack(
         if as_list:
             _list(corpus, as_json=as_json)
         elif output is None:
-            _write_to_stdout(corpus)
+            _write_to_stdout(corpus, layout)
         else:
-            written = _write_to_file(corpus, output)
+            written = _write_to_file(corpus, output, layout)
             _summarise(corpus, output, written, as_json=as_json)
     return DONE
 
@@ -61,14 +74,22 @@ def pack(
 def _list(corpus: SearchableCorpus, *, as_json: bool) -> None:
     if as_json:
         documents = [
-            {"path": document.path, "lines": document.line_count, "bytes": document.size_bytes}
+            {
+                "path": document.path,
+                "lines": document.line_count,
+                "bytes": document.size_bytes,
+                "encoding": document.encoding,
+                "trait": _trait(document),
+            }
             for document in corpus
         ]
         streams.result_json({"documents": documents} | _left_out(corpus))
         return
     for document in corpus:
-        path = streams.one_line(document.path)
-        streams.result(f"{document.line_count:>9,} {document.size_bytes:>13,}  {path}")
+        path, trait = streams.one_line(document.path), _trait(document)
+        told = [one for one in (trait, _unusual(document.encoding)) if one]
+        end = f"  ({', '.join(told)})" if told else ""
+        streams.result(f"{document.line_count:>9,} {document.size_bytes:>13,}  {path}{end}")
     streams.result(f"{corpus.line_count:>9,} {corpus.total_bytes:>13,}  {len(corpus):,} documents")
     if corpus.skipped:
         streams.result("\nskipped:")
@@ -85,14 +106,39 @@ def _left_out(corpus: SearchableCorpus) -> dict[str, object]:
     return {"skipped": skipped, "warnings": list(corpus.warnings)}
 
 
-def _write_to_stdout(corpus: SearchableCorpus) -> None:
+def _trait(document: Document) -> str | None:
+    from rlm_rag.traits import HEAD_BYTES, trait_of
+
+    head = document.content[:HEAD_BYTES].encode("utf-8", "replace")
+    size, lines = document.size_bytes, document.line_count
+    trait = trait_of(document.path, head, size_bytes=size, lines=lines)
+    return None if trait is None else trait.value
+
+
+def _unusual(encoding: str | None) -> str | None:
+    return None if encoding == "utf-8" else encoding
+
+
+def _pieces(corpus: SearchableCorpus, layout: str) -> Iterator[str]:
+    from rlm_rag.loaders.pasted import as_markdown, as_xml
+    from rlm_rag.models.tokens import count_tokens
+
+    write = as_xml if layout == "xml" else as_markdown
+    return write(corpus, count_tokens=count_tokens)
+
+
+def _write_to_stdout(corpus: SearchableCorpus, layout: str) -> None:
     from rlm_rag.loaders.pack import write_jsonl
 
+    if layout != FORMATS[0]:
+        for piece in _pieces(corpus, layout):
+            streams.result(piece)
+        return
     with streams.writing():
         write_jsonl(corpus, sys.stdout)
 
 
-def _write_to_file(corpus: SearchableCorpus, output: Path) -> int:
+def _write_to_file(corpus: SearchableCorpus, output: Path, layout: str) -> int:
     """Write beside `output` and rename, so that a full disk leaves an older file as it was.
 
     Returns how many bytes were written.
@@ -100,13 +146,13 @@ def _write_to_file(corpus: SearchableCorpus, output: Path) -> int:
     try:
         if output.exists() and not output.is_file():
             # A device or a FIFO is written to, not replaced.
-            with output.open("w", encoding="ascii", newline="\n") as file:
-                return _written_bytes(corpus, file)
+            with output.open("w", encoding="utf-8", newline="\n") as file:
+                return _written_bytes(corpus, file, layout)
         target = output.resolve()
         part = target.with_name(f"{target.name}.{os.getpid()}.part")
         try:
-            with part.open("x", encoding="ascii", newline="\n") as file:
-                written = _written_bytes(corpus, file)
+            with part.open("x", encoding="utf-8", newline="\n") as file:
+                written = _written_bytes(corpus, file, layout)
             part.replace(target)
         except BaseException:
             part.unlink(missing_ok=True)
@@ -120,7 +166,7 @@ def _write_to_file(corpus: SearchableCorpus, output: Path) -> int:
 
 
 class _Counted:
-    """Passes ASCII text on and counts its bytes: a pipe does not say how many it has taken."""
+    """Passes text on and counts its bytes: a pipe does not say how many it has taken."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -128,14 +174,18 @@ class _Counted:
 
     def write(self, text: str, /) -> None:
         self._file.write(text)
-        self.size_bytes += len(text)
+        self.size_bytes += len(text) if text.isascii() else len(text.encode())
 
 
-def _written_bytes(corpus: SearchableCorpus, file: TextIO) -> int:
+def _written_bytes(corpus: SearchableCorpus, file: TextIO, layout: str) -> int:
     from rlm_rag.loaders.pack import write_jsonl
 
     counted = _Counted(file)
-    write_jsonl(corpus, counted)
+    if layout == FORMATS[0]:
+        write_jsonl(corpus, counted)
+    else:
+        for piece in _pieces(corpus, layout):
+            counted.write(f"{piece}\n")
     return counted.size_bytes
 
 

@@ -38,8 +38,30 @@ def test_list_shows_what_is_in_and_what_was_left_out(rlm_rag: Run, repo: Path) -
         "path": "src/retry.py",
         "lines": 6,
         "bytes": (repo / "src" / "retry.py").stat().st_size,
+        "encoding": "utf-8",
+        "trait": None,
     }
     assert [entry["path"] for entry in shown["skipped"]] == ["logo.bin"]
+
+
+def test_list_says_what_is_unusual_of_a_document(rlm_rag: Run, repo: Path) -> None:
+    (repo / "uv.lock").write_text("version = 1\n")
+    (repo / "old.txt").write_bytes("Привет, мир\n".encode("koi8-r") * 9)
+    done = rlm_rag("pack", str(repo), "--list")
+    assert "  uv.lock  (lock file)\n" in done.stdout
+    assert "  old.txt  (koi8-r)\n" in done.stdout
+    assert "old.txt: not UTF-8; read as koi8-r" in done.stdout
+
+
+def test_markdown_and_xml_are_for_a_chat(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:
+    markdown = rlm_rag("pack", str(repo), "--format", "markdown").stdout
+    assert markdown.startswith("# 3 documents, ")
+    assert "\nREADME.md\nsrc/\n  client.py\n  retry.py\n" in markdown
+    assert "\n## src/retry.py\n\n```py\n" in markdown
+    file = tmp_path / "out.xml"
+    done = rlm_rag("pack", str(repo), "--format", "xml", "-o", str(file))
+    assert f"{file.stat().st_size:,} bytes" in done.stderr
+    assert file.read_text("utf-8").startswith('<documents summary="3 documents, ')
 
 
 def test_a_summary_as_json_goes_with_a_file(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:
