@@ -6,13 +6,18 @@ and memory, are those of `loaders.parsing.pool`.
 
 from __future__ import annotations
 
+import os
+import threading
+from concurrent.futures import Future
 from functools import cache
+from hashlib import sha256
 
 from rlm_rag.corpus import Skipped
 from rlm_rag.errors import DocumentError, MissingExtraError
 from rlm_rag.loaders.parsing.formats import (
     EXTRA_HINT,
     FORMATS,
+    Format,
     format_of,
     is_missing,
     refusal_of,
@@ -22,6 +27,8 @@ from rlm_rag.loaders.parsing.pool import parser_pool
 
 PARSERS_VERSION = 1
 """Raised whenever a parser makes another text of the same bytes; kept texts are of no use then."""
+
+Expected = tuple[str, bytes]
 
 NOT_PARSED = "not parsed: "
 """What the reason begins with where a document was left out for what it is."""
@@ -45,10 +52,32 @@ def parse_document(path: str, data: bytes) -> ParsedDocument | Skipped:
     refusal = refusal_of(known)
     if refusal is not None:
         return Skipped(path, NOT_PARSED + refusal)
+    expected = _EXPECTED.pop(_key(known, data), None) if _EXPECTED else None
     try:
+        if expected is not None:
+            return expected.result()
         return parser_pool().parse(known.module, data)
     except DocumentError as error:
         return Skipped(path, NOT_PARSED + error.message)
+
+
+def expect_document(path: str, data: bytes) -> Expected | None:
+    """Begin to parse a document that `parse_document` is going to be called for."""
+    known = format_of(path)
+    if known is None or refusal_of(known) is not None:
+        return None
+    key = _key(known, data)
+    if key not in _EXPECTED:
+        expected: Future[ParsedDocument] = Future()
+        _EXPECTED[key] = expected
+        arguments = (known.module, data, expected)
+        threading.Thread(target=_parse_into, args=arguments, daemon=True).start()
+    return key
+
+
+def forget_document(expected: Expected) -> None:
+    """Drop what `expect_document` began, where nobody called for it; idempotent."""
+    _EXPECTED.pop(expected, None)
 
 
 def require_parser(path: str) -> None:
@@ -60,6 +89,25 @@ def require_parser(path: str) -> None:
     known = format_of(path)
     if known is not None and is_missing(known):
         raise MissingExtraError(f"{known.name} needs the extra `docs`.", hint=EXTRA_HINT)
+
+
+# By format and content, so that no document can get another's text.
+_EXPECTED: dict[Expected, Future[ParsedDocument]] = {}
+
+if hasattr(os, "register_at_fork"):
+    # The threads that would bring these are the parent's.
+    os.register_at_fork(after_in_child=_EXPECTED.clear)
+
+
+def _key(known: Format, data: bytes) -> Expected:
+    return known.module, sha256(data).digest()
+
+
+def _parse_into(module: str, data: bytes, expected: Future[ParsedDocument]) -> None:
+    try:
+        expected.set_result(parser_pool().parse(module, data))
+    except BaseException as error:  # noqa: BLE001 - whoever waits for it is told
+        expected.set_exception(error)
 
 
 @cache

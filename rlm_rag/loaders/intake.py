@@ -31,6 +31,10 @@ class Intake:
         """Tell whether a file is to be read: by its path, and by what was taken before it."""
         return self._passes(path, SECRET_REASON if may_hold_secrets(path) else None)
 
+    def is_new(self, path: str, location: str) -> bool:
+        """Tell whether the options choose a file that no earlier load remembers as it is."""
+        return self._selects(path) and not self.memory.remembers(path, location)
+
     def read(self, path: str, location: str) -> list[Entry]:
         """Return the documents of the file at `location`, which `wants` has let pass."""
         limit = self.options.max_file_bytes

@@ -74,6 +74,13 @@ class FileMemory:
     recalled: int = 0
     learned: int = 0
 
+    def remembers(self, path: str, location: str) -> bool:
+        """Tell whether `read` would recall the file at `location`."""
+        status = _settled_status(location) if self.known is not None else None
+        if self.known is None or status is None:
+            return False
+        return self.known.recall(location, path, status) is not None
+
     def read(
         self, path: str, location: str, report: LoadReport, fresh: Callable[[], list[Entry]]
     ) -> list[Entry]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
+from rlm_rag.loaders.ahead import parsing_ahead
 from rlm_rag.loaders.git import printable_path
 from rlm_rag.loaders.ignore import OWN_IGNORE_FILES, IgnoreFiles
 from rlm_rag.loaders.intake import Intake
@@ -35,16 +36,21 @@ def read_tree(
     names = _list(root, options, report)
     leads = follow_links(root, names, report) if options.follow_symlinks else {}
     folders = {"": True}
-    for path, name in unique_paths([*names, *leads]):
-        relative = leads.get(name, name)
-        if (only is not None and not only(path)) or not intake.wants(path):
+    files = [
+        (path, f"{root}/{leads.get(name, name)}")
+        for path, name in unique_paths([*names, *leads])
+        if only is None or only(path)
+    ]
+    limit = options.max_file_bytes
+    for path, location in parsing_ahead(files, intake.is_new, max_file_bytes=limit):
+        if not intake.wants(path):
             continue
-        if relative.endswith("/"):
+        if location.endswith("/"):
             report.skip(path, OWN_REPOSITORY_REASON)
-        elif not _is_inside(root, relative.rpartition("/")[0], folders):
+        elif not _is_inside(root, location[len(root) + 1 :].rpartition("/")[0], folders):
             report.skip(path, "beneath a symbolic link")
         else:
-            yield from intake.read(path, f"{root}/{relative}")
+            yield from intake.read(path, location)
 
 
 def _list(root: str, options: LoadOptions, report: LoadReport) -> list[str]:
