@@ -111,7 +111,8 @@ def _table(report: dict[str, Any]) -> str:
     lines = [
         ", ".join(f"{name} {value}" for name, value in report["machine"].items()),
         "",
-        f"{size['documents']:,} documents, {size['mb']:.1f} MB; in brackets: times rlm-rag's",
+        f"{size['documents']:,} documents, {size['mb']:.1f} MB; in brackets: times rlm-rag's; "
+        "milliseconds are of processor time",
         "",
         f"| engine | {' | '.join(title for _, title in _COLUMNS)} |",
         f"|---|{'---|' * len(_COLUMNS)}",

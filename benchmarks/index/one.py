@@ -26,9 +26,9 @@ def main(name: str, packed: str, changed: str, plan: str) -> None:
         return
     peak = _peak_bytes() - before
     engine.search(queries[0])
-    asked = sorted(_timed(lambda query=query: engine.search(query))[1] for query in queries)
-    update = _timed(lambda: engine.update(Path(changed), numbers))[1]
-    again = _timed(lambda: engine.update(Path(changed), numbers))[1] if name == "rlm-rag" else None
+    asked = sorted(_timed(lambda query=query: engine.search(query))[0] for query in queries)
+    update = _timed(lambda: engine.update(Path(changed), numbers))[0]
+    again = _timed(lambda: engine.update(Path(changed), numbers))[0] if name == "rlm-rag" else None
     measured = {
         "build_cpu_s": cpu,
         "build_wall_s": wall,
