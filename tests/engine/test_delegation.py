@@ -356,3 +356,16 @@ def test_added_texts_are_in_context_and_searched_and_never_cited_as_true(
     assert not any(citation.verified for citation in found.citations)
     assert (found.coverage.searched, found.coverage.read, found.coverage.delegated) == (0, 0, 0)
     assert len(corpus) == 5
+
+
+def test_a_prompt_that_the_provider_finds_too_long_comes_back_with_its_size(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = play(
+        openai_server,
+        corpus,
+        root=[block("r = llm_query('word ' * 1000)\nFINAL(r.error)")],
+        leaf=lambda _: failed(400, "maximum context length exceeded"),
+    )
+    assert re.match(r"the prompt of about 1,\d{3} tokens: .*maximum context length", found.text)
+    assert "llm_query_chunked" in found.text
