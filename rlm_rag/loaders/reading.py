@@ -5,11 +5,13 @@ from __future__ import annotations
 from rlm_rag.corpus import Skipped
 from rlm_rag.loaders.documents import is_document, parse_document
 from rlm_rag.loaders.files import failure_reason, read_regular, too_large_reason
+from rlm_rag.loaders.keys import find_keys
 from rlm_rag.loaders.options import Entry, LoadReport
 from rlm_rag.loaders.secrets import SECRET_REASON, holds_private_key
 from rlm_rag.loaders.text import SNIFF_BYTES, decode_text
 
 BINARY_REASON = "binary"
+_MOST_KEYS_SHOWN = 3
 
 
 def read_file(path: str, location: str, report: LoadReport, *, max_file_bytes: int) -> list[Entry]:
@@ -51,6 +53,11 @@ def read_bytes(
         return []
     if decoded.warning is not None:
         report.warn(path, decoded.warning)
+    keys = find_keys(data)
+    if keys:
+        shown = ", ".join(f"{key.kind} (line {key.line})" for key in keys[:_MOST_KEYS_SHOWN])
+        more = len(keys) - _MOST_KEYS_SHOWN
+        report.warn(path, f"may hold keys: {shown}{f' and {more} more' if more > 0 else ''}")
     return [Entry(path, decoded.content, decoded.encoding)]
 
 
