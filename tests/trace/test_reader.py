@@ -20,6 +20,7 @@ VALUES = {
     "str | None": st.none() | st.text(max_size=20),
     "int | None": st.none() | st.integers(0, 1000),
     "Any": st.none() | st.lists(st.integers(), max_size=3) | st.text(max_size=5),
+    "Mapping[str, str]": st.dictionaries(st.text(max_size=5), st.text(max_size=5)),
     "Mapping[str, Any]": st.dictionaries(st.text(max_size=5), st.none() | st.integers()),
     "Sequence[Sequence[Any]]": st.lists(st.lists(st.integers(), max_size=3), max_size=3),
     "Sequence[Mapping[str, str]]": st.lists(
