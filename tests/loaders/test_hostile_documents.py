@@ -83,7 +83,6 @@ HOSTILE = {
     "no.xlsx": (docx(b"<x/>"), "broken: "),
     "no.epub": (docx(b"<x/>"), "broken: its META-INF/container.xml is missing or damaged"),
     "no.odt": (b"text", "broken: its text is no XML"),
-    "no.rtf": (b"text", "broken, or no RTF"),
     "deep.rtf": (b"{\\rtf1" + b"{" * 99_999, "it is nested too deep"),
     "cells.fods": (
         b'<d xmlns:t="t"><t:body><t:spreadsheet><t:table>'
@@ -92,7 +91,7 @@ HOSTILE = {
         b"</t:table-row></t:table></t:spreadsheet></t:body></d>",
         "its text is larger than 64 MiB",
     ),
-    "old.doc": (b"x", "the binary format of Office before 2007; save it as .docx"),
+    "old.doc": (bytes.fromhex("d0cf11e0a1b11ae1") * 9, "the binary format of Office before 2007"),
     "noise.eml": (bytes(range(256)) * 40, "binary"),
 }
 

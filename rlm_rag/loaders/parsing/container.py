@@ -18,7 +18,7 @@ from rlm_rag.loaders.files import format_bytes
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024
 MAX_MEMBERS = 50_000
 
-_OLE_MAGIC = bytes.fromhex("d0cf11e0a1b11ae1")
+OLE_MAGIC = bytes.fromhex("d0cf11e0a1b11ae1")
 _ENCRYPTED_FLAG = 0x1
 _ENTITIES = tuple("<!ENTITY".encode(codec) for codec in ("ascii", "utf-16-le", "utf-16-be"))
 
@@ -42,7 +42,7 @@ class Container:
     def __init__(self, data: bytes) -> None:
         if not data:
             raise DocumentError("empty")
-        if data.startswith(_OLE_MAGIC):
+        if data.startswith(OLE_MAGIC):
             raise DocumentError("encrypted, or in the binary format of Office before 2007")
         try:
             self._archive = zipfile.ZipFile(BytesIO(data))

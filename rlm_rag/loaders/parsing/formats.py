@@ -13,19 +13,16 @@ EXTRA_HINT = "pip install 'rlm-rag[docs]'"
 class Format:
     """A family of documents: its parser's module, and the packages which that imports.
 
-    The module's `parse` takes a file's bytes and returns a `ParsedDocument`. Without a module,
-    `refusal` says why such a file is never parsed.
+    The module's `parse` takes a file's bytes and returns a `ParsedDocument`.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    module: str = ""
+    module: str
     packages: tuple[str, ...] = ()
-    refusal: str | None = None
 
 
 _PARSING = "rlm_rag.loaders.parsing"
-_OLD = "the binary format of Office before 2007; save it as"
 
 FORMATS = (
     Format("PDF", (".pdf",), f"{_PARSING}.pdf", ("pypdfium2",)),
@@ -48,9 +45,11 @@ FORMATS = (
     Format("RTF", (".rtf",), f"{_PARSING}.rtf"),
     Format("subtitles", (".srt", ".vtt"), f"{_PARSING}.subtitles"),
     Format("e-mail", (".eml",), f"{_PARSING}.mail"),
-    Format("Word 97", (".doc", ".dot"), refusal=f"{_OLD} .docx"),
-    Format("Excel 97", (".xls", ".xlt"), refusal=f"{_OLD} .xlsx"),
-    Format("PowerPoint 97", (".ppt", ".pps", ".pot"), refusal=f"{_OLD} .pptx"),
+    Format(
+        "old Office",
+        (".doc", ".dot", ".xls", ".xlt", ".ppt", ".pps", ".pot"),
+        f"{_PARSING}.old_office",
+    ),
 )
 
 
@@ -63,9 +62,7 @@ def format_of(path: str) -> Format | None:
 
 def refusal_of(known: Format) -> str | None:
     """Return why a document of this format is not parsed here; None where it is."""
-    if known.refusal is None and is_missing(known):
-        return f"{known.name} needs {EXTRA_HINT}"
-    return known.refusal
+    return f"{known.name} needs {EXTRA_HINT}" if is_missing(known) else None
 
 
 def is_missing(known: Format) -> bool:

@@ -12,9 +12,10 @@ from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, clean, plain_te
 from rlm_rag.loaders.parsing.properties import properties_text
 from rlm_rag.loaders.text import decode_text
 
-# Below this a page is a shell for scripts, or a fragment; its source says more.
+# Below this a page is a shell for scripts, or a fragment, and its source says more: where
+# something is marked as the page's main text, and where nothing is.
+_MIN_MAIN_CHARS = 40
 _MIN_TEXT_CHARS = 400
-_MIN_MAIN_CHARS = 200
 
 _PAGE = re.compile(r"<(?:!doctype\s+html|html|body)\b", re.IGNORECASE)
 _TEMPLATE = re.compile(r"^[ \t]*\{%|<\?(?:php|=)|<%|<[a-zA-Z][^<>]{0,500}\{[{%]", re.MULTILINE)
@@ -48,23 +49,25 @@ def page_text(source: str) -> str | None:
         return None
     root = parse_html(source)
     text = main_text(root)
-    if len(text) < _MIN_TEXT_CHARS:
+    if text is None:
         return None
     properties = _properties(root)
     return f"---\n{properties}\n---\n\n{text}" if properties else text
 
 
-def main_text(root: Node) -> str:
+def main_text(root: Node) -> str | None:
     """Return what a page is about, as Markdown: without navigation, asides and footers.
 
-    The element `main`, or the articles, where there are any; else all but what is around.
+    The element `main`, or the articles, where there are any; else all but what is around. None
+    where that is too little.
     """
     for chosen in (_mains(root), _articles(root)):
         text = "\n\n".join(clean(markdown_of(node)).strip("\n") for node in chosen)
         if len(text) >= _MIN_MAIN_CHARS:
             return text
     within = clean(markdown_of(root, leave_out=_is_around))
-    return within if len(within) >= _MIN_MAIN_CHARS else clean(markdown_of(root))
+    text = within if len(within) >= _MIN_MAIN_CHARS else clean(markdown_of(root))
+    return text if len(text) >= _MIN_TEXT_CHARS else None
 
 
 def _mains(root: Node) -> list[Node]:

@@ -30,6 +30,8 @@ _BLOCKS = frozenset(
 )
 _LISTS = frozenset(("ul", "ol", "menu"))
 _LINKS = re.compile(r"(?:https?|ftp|mailto):|[^:]*$", re.IGNORECASE)
+# Links to a heading itself, which stand beside it.
+_PERMALINKS = frozenset(("¶", "#", "§", "🔗"))
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _MAX_SPAN = 100
@@ -72,7 +74,7 @@ class _Renderer:
 
     def _block(self, node: Node) -> list[str]:
         if node.tag in _HEADINGS:
-            title = one_line(self._inline(node).replace("¶", ""))
+            title = one_line(self._inline(node))
             return [heading(_HEADINGS[node.tag], title)] if title else []
         if node.tag in _LISTS:
             items = self._list(node)
@@ -189,11 +191,12 @@ def _fenced(code: str) -> list[str]:
 
 def _link(text: str, target: str) -> str:
     shown = one_line(text)
+    if shown in _PERMALINKS:
+        return ""
     if not shown or not target or target.startswith("#") or not _LINKS.match(target):
         return text
-    address = target.removeprefix("mailto:")
-    if shown in (target, address) or shown in ("¶", "#"):
-        return text if shown not in ("¶", "#") else ""
+    if shown in (target, target.removeprefix("mailto:")):
+        return text
     leading = " " if text[:1].isspace() else ""
     trailing = " " if text[-1:].isspace() else ""
     return f"{leading}[{shown}]({target}){trailing}"

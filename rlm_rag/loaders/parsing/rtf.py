@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from rlm_rag.errors import DocumentError
 from rlm_rag.loaders.parsing.markdown import heading, table
-from rlm_rag.loaders.parsing.parts import ParsedDocument, single
+from rlm_rag.loaders.parsing.parts import ParsedDocument, plain_text, single
 from rlm_rag.loaders.parsing.properties import properties_text
 
 _MAX_DEPTH = 1_000
@@ -57,13 +57,13 @@ class _Group:
 
 
 def parse(data: bytes) -> ParsedDocument:
-    """Read the text.
+    """Read the text; what is no RTF stays the text that it is.
 
     Raises:
-        DocumentError: it is no RTF, or nested too deep.
+        DocumentError: it is nested too deep, or no text at all.
     """
     if not data.lstrip().startswith(b"{\\rtf"):
-        raise DocumentError("broken, or no RTF")
+        return plain_text(data, warning="no RTF; kept as text")
     return single(_Reader().read(data))
 
 
