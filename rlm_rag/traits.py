@@ -51,12 +51,17 @@ class Trait(Enum):
     GENERATED = "generated"
 
 
+def is_lfs_pointer(head: bytes, *, size_bytes: int) -> bool:
+    """Tell whether a file stands for one that Git LFS keeps elsewhere."""
+    return size_bytes <= _MOST_POINTER_BYTES and head.startswith(_LFS_POINTER)
+
+
 def trait_of(path: str, head: bytes, *, size_bytes: int, lines: int) -> Trait | None:
     """Return what a document is, None for an ordinary one.
 
     `head` are the first `HEAD_BYTES` of its text in UTF-8.
     """
-    if size_bytes <= _MOST_POINTER_BYTES and head.startswith(_LFS_POINTER):
+    if is_lfs_pointer(head, size_bytes=size_bytes):
         return Trait.LFS_POINTER
     if _LOCK_FILE.search(path):
         return Trait.LOCK_FILE

@@ -9,6 +9,7 @@ from rlm_rag.loaders.keys import find_keys
 from rlm_rag.loaders.options import Entry, LoadReport
 from rlm_rag.loaders.secrets import SECRET_REASON, holds_private_key
 from rlm_rag.loaders.text import SNIFF_BYTES, decode_text
+from rlm_rag.traits import is_lfs_pointer
 
 BINARY_REASON = "binary"
 _MOST_KEYS_SHOWN = 3
@@ -42,8 +43,8 @@ def read_bytes(
     if len(data) > max_file_bytes:
         report.miss(path, too_large_reason(max_file_bytes))
         return []
-    if is_document(path):
-        return _document(path, data, report)
+    if is_document(path) and not is_lfs_pointer(data, size_bytes=len(data)):
+        return _document(path, data if charset is None else _in_utf_8(data, charset), report)
     if holds_private_key(path, data[:SNIFF_BYTES]):
         report.skip(path, SECRET_REASON)
         return []
@@ -59,6 +60,12 @@ def read_bytes(
         more = len(keys) - _MOST_KEYS_SHOWN
         report.warn(path, f"may hold keys: {shown}{f' and {more} more' if more > 0 else ''}")
     return [Entry(path, decoded.content, decoded.encoding)]
+
+
+def _in_utf_8(data: bytes, charset: str) -> bytes:
+    """Return a text that its carrier knows the encoding of with a mark that tells it."""
+    decoded = decode_text(data, charset=charset)
+    return data if decoded is None else decoded.content.encode("utf-8-sig", "surrogatepass")
 
 
 def _document(path: str, data: bytes, report: LoadReport) -> list[Entry]:

@@ -11,7 +11,9 @@ import pytest
 
 import rlm_rag
 from rlm_rag.errors import MissingExtraError, SourceError
+from rlm_rag.loaders.options import LoadReport
 from rlm_rag.loaders.parsing import formats
+from rlm_rag.loaders.reading import read_bytes
 from rlm_rag.loaders.source import load_corpus, load_sources
 
 FOLDER = Path(__file__).parent / "documents"
@@ -117,3 +119,19 @@ def test_a_document_asked_for_by_name_that_cannot_be_parsed_is_an_error(heap: Pa
     with pytest.raises(SourceError, match="encrypted: it opens with a password only") as caught:
         load_corpus(heap / "locked.pdf")
     assert caught.value.hint
+
+
+def test_what_stands_for_a_document_that_is_kept_elsewhere_is_text(tmp_path: Path) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+    (tmp_path / "a.pdf").write_text(pointer)
+    with load_corpus(tmp_path) as corpus:
+        assert corpus["a.pdf"].content == pointer
+
+
+def test_the_charset_that_a_carrier_names_holds_for_pages_too() -> None:
+    report = LoadReport()
+    page = "<!DOCTYPE html><html><meta charset=utf-8><main><p>" + "Всего пингвинов. " * 30
+    (entry,) = read_bytes(
+        "a.html", page.encode("koi8-r"), report, max_file_bytes=1 << 20, charset="koi8-r"
+    )
+    assert str(entry.content).startswith("Всего пингвинов.")
