@@ -52,11 +52,15 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The lines that a window is shown as, and the one of them that holds most of the query."""
+    """The lines that a window is shown as, and the one of them that holds most of the query.
+
+    `begins` is the one where the definition begins that holds it, None where that is not shown.
+    """
 
     first: int
     last: int
     best: int
+    begins: int | None
 
 
 class Searcher:
@@ -263,7 +267,7 @@ class Searcher:
     def _hit(self, window: int, score: float, snippets: Snippets) -> Hit:
         document, _ = self._index.postings.place(window)
         shown = self._shown(window, snippets)
-        snippet = snippets.of(self._text_shown(window, snippets), shown.first)
+        snippet = snippets.of(self._text_shown(window, snippets), shown.first, begins=shown.begins)
         return Hit(self._index.paths[document], shown.first, shown.last, score, snippet)
 
     def _shown(self, window: int, snippets: Snippets) -> _Shown:
@@ -271,10 +275,10 @@ class Searcher:
         if known is None:
             first, last = self._span(window)
             best = first + snippets.best_line(self._text(window))
-            begin = self._begin(window, max(1, best - WINDOW_LINES + 1), best)
-            if begin is not None and begin < first:
-                first, last = begin, min(last, begin + WINDOW_LINES - 1)
-            known = self._shown_as[window] = _Shown(first, last, best)
+            begins = self._begins(window, max(1, best - WINDOW_LINES + 1), best)
+            if begins is not None and begins < first:
+                first, last = begins, min(last, begins + WINDOW_LINES - 1)
+            known = self._shown_as[window] = _Shown(first, last, best, begins)
         return known
 
     def _text_shown(self, window: int, snippets: Snippets) -> bytes:
@@ -284,10 +288,10 @@ class Searcher:
         document, _ = self._index.postings.place(window)
         return self._texts.lines(document, shown.first, shown.last)
 
-    def _begin(self, window: int, first: int, line: int) -> int | None:
+    def _begins(self, window: int, first: int, line: int) -> int | None:
         """Return the line, `first` or later, where the definition begins that holds a line."""
         language = self._language(window)
-        if language is None or first >= self._span(window)[0]:
+        if language is None:
             return None
         document, _ = self._index.postings.place(window)
         above = header_above(self._texts.lines(document, first, line), language)

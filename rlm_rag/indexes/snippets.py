@@ -32,18 +32,20 @@ class Snippets:
         """How many terms are looked for."""
         return len(self._terms)
 
-    def of(self, window: bytes, first: int) -> str:
+    def of(self, window: bytes, first: int, *, begins: int | None = None) -> str:
         """Return at most 400 characters of the lines of a window, whose first has that number.
 
         Between the lines there is LF. Each shown line is `number: text` with outer space cut;
         `…` stands where a long line was cut. The lines chosen first are those that hold the
         most weight of terms not shown yet, then their neighbours; the last may be cut to fit.
+        After the best line comes the one where its definition `begins`, if that is known.
         """
         lines = window.split(b"\n")
         found = self._found(window)
         chosen: dict[int, str] = {}
         left = MAX_SNIPPET_CHARS
-        for at in self._by_worth(lines, found):
+        header = None if begins is None else begins - first
+        for at in self._by_worth(lines, found, header):
             room = left - len(f"{first + at}: ") - 1
             if room < _MIN_LINE_CHARS and chosen:
                 break
@@ -88,23 +90,26 @@ class Snippets:
     def _worth(self, terms: Iterable[bytes]) -> int:
         return sum(map(self._terms.__getitem__, terms))
 
-    def _by_worth(self, lines: Sequence[bytes], found: Held) -> Iterator[int]:
+    def _by_worth(self, lines: Sequence[bytes], found: Held, header: int | None) -> Iterator[int]:
         """Yield the lines worth showing: best first, then what stands next to the best."""
         worths = {at: self._worth(found[at]) for at in sorted(found)}
         shown: set[bytes] = set()
         anchor: int | None = None
         while worths:
             best = max(worths, key=worths.__getitem__)
-            del worths[best]
+            with_it = () if header is None or anchor is not None else (header,)
             anchor = best if anchor is None else anchor
-            yield best
-            for term in found[best] - shown:
-                lost = self._terms[term] * _LOST // _OF
-                for at in worths:
-                    if term in found[at]:
-                        worths[at] -= lost
-            shown |= found[best]
-        beside = [at for at, line in enumerate(lines) if at not in found and line.strip()]
+            for one in dict.fromkeys((best, *with_it)):
+                worths.pop(one, None)
+                yield one
+                for term in found.get(one, frozenset()) - shown:
+                    lost = self._terms[term] * _LOST // _OF
+                    for at in worths:
+                        if term in found[at]:
+                            worths[at] -= lost
+                shown |= found.get(one, frozenset())
+        yielded = {*found, header} if anchor is not None else set(found)
+        beside = [at for at, line in enumerate(lines) if at not in yielded and line.strip()]
         yield from sorted(beside, key=lambda at: abs(at - (anchor or 0)))
 
     def _cut(self, text: str, found: Set[bytes] | None) -> str:
