@@ -34,7 +34,7 @@ def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: We
         starts = _line_borders(data)
         boosts = list(_path_boosts(path, len(starts) - 1, weights.path))
         defined: list[tuple[bytes, range]] = []
-        language = language_of(path)
+        language = language_of(path, data)
         if language is not None:
             # The scanned text has one line feed more in front.
             matches = list(scan(scannable(data), language, variables=False))

@@ -116,7 +116,7 @@ def definitions(path: str, data: bytes) -> list[Definition]:
             for one in headings(data, markup)
         ]
     else:
-        found = _nested(data, language_of(path) or GENERIC)
+        found = _nested(data, language_of(path, data) or GENERIC)
     return _ended(found, count_lines(data))
 
 

@@ -182,7 +182,7 @@ _JAVA = Language(
         ),
         Rule("method", rb"(?<=[ \t])" + _CONTROL + rb"(?P<name>NAME)[ \t]*(?=\()", ends=b"{"),
     ),
-    rb'"""(?:[^\\]|\\.)*?"""|' + _C_MASK,
+    rb'@"[^"]*(?:""[^"]*)*"|"""(?:[^\\]|\\.)*?"""|' + _C_MASK,
 )
 
 _C = Language(
@@ -207,6 +207,11 @@ _C = Language(
             rb"[ \t]*(?::[^\n;{(]{0,100})?(?:\{|(?=\n[ \t]*\{))",
         ),
         Rule("type", rb"using[ \t]+(?P<name>NAME)[ \t]*="),
+        Rule("type", rb"\}[ \t]*(?P<name>NAME)[ \t]*;"),
+        Rule(
+            "type",
+            rb"typedef[ \t]+(?:[\w:]{1,80}[ \t]+){0,4}[\w:]{1,80}[ \t*]{1,8}(?P<name>NAME)[ \t]*;",
+        ),
         Rule(
             "function",
             _CONTROL + rb"(?!#|typedef\b)" + _TYPE_WORDS + rb"(?:[\w~]{1,80}(?:<[^\n>(]{0,80}>)?::)"
@@ -437,6 +442,7 @@ _MADE_MARKDOWN = frozenset(
         """,
     )
 )
+_SHELL_SCRIPT = re.compile(rb"#![^\n]{0,100}?\b(?:ba|da|k|z)?sh\b")
 _CODE_CELL = re.compile(rb"`{3,}(\w{1,40})\n")
 
 
@@ -456,11 +462,16 @@ def _suffix(path: str) -> tuple[str, str]:
     return name, dot + suffix if stem else ""
 
 
-def language_of(path: str) -> Language | None:
-    """Return the language whose definitions a document of that path may hold, or None."""
+def language_of(path: str, data: bytes = b"") -> Language | None:
+    """Return the language whose definitions a document may hold, or None.
+
+    Where the name has no suffix, what it begins with tells a script of the shell.
+    """
     name, suffix = _suffix(path)
     if name in _by_filename():
         return _by_filename()[name]
+    if not suffix:
+        return _SHELL if _SHELL_SCRIPT.match(data) else None
     return _by_suffix().get(suffix) or _by_suffix().get(suffix.lower())
 
 
