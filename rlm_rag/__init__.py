@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rlm_rag.api import RLM, SearchableCorpus, ask, load, load_sources
+    from rlm_rag.api import SearchableCorpus, load, load_sources
     from rlm_rag.corpus import Corpus, Document, Skipped
     from rlm_rag.engine.answer import Answer
     from rlm_rag.engine.citations import Citation
     from rlm_rag.engine.limits import Limits
     from rlm_rag.errors import RlmRagError, RunInterrupted
     from rlm_rag.recovery import replay, resume
+    from rlm_rag.rlm import RLM, ask
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "RLM": "rlm_rag.api",
+    "RLM": "rlm_rag.rlm",
     "SearchableCorpus": "rlm_rag.api",
-    "ask": "rlm_rag.api",
+    "ask": "rlm_rag.rlm",
     "load": "rlm_rag.api",
     "load_sources": "rlm_rag.api",
     "Corpus": "rlm_rag.corpus",

@@ -19,7 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("models",),
     ("engine",),
     ("distributed",),
-    ("api", "recovery"),
+    ("api", "rlm", "recovery"),
     ("evals", "mcp"),
     ("cli",),
 )

@@ -26,7 +26,7 @@ from rlm_rag.setting_table import PROFILES, SANDBOXES, STRATEGIES, Value
 from rlm_rag.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from rlm_rag.api import RLM
+    from rlm_rag.rlm import RLM
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXAMPLE = 'rlm-rag ask ./repo "Where is retry backoff computed?"'
@@ -152,7 +152,7 @@ def _check_models(settings: Settings, models: ModelFlags, *, with_keys: bool) ->
 
 
 def _rlm(settings: Settings, models: ModelFlags, display: Display) -> RLM:
-    from rlm_rag.api import RLM
+    from rlm_rag.rlm import RLM
 
     limits: dict[str, Any] = dict(settings.limits)
     return RLM(

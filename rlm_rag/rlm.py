@@ -1,0 +1,251 @@
+"""Questions asked of a corpus: a model with its limits and its sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from rlm_rag.api import SearchableCorpus, open_source
+from rlm_rag.corpus import Corpus
+from rlm_rag.engine.answer import Answer
+from rlm_rag.engine.blocking import answer_of
+from rlm_rag.engine.estimate import Estimate, estimate
+from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.lineup import ModelNames, ModelSettings
+from rlm_rag.engine.loop_thread import loop_thread
+from rlm_rag.engine.options import RunOptions
+from rlm_rag.engine.run import Run
+from rlm_rag.errors import UsageError
+from rlm_rag.loaders.source import Source
+from rlm_rag.sandbox.confine.libraries import library_files
+from rlm_rag.sandbox.confine.view import LEAST_MEMORY_BYTES, WorkerLimits
+from rlm_rag.sandbox.docker import DEFAULT_IMAGE
+from rlm_rag.trace.events import Event
+
+
+class RlmOptions(TypedDict, total=False):
+    """What `RLM` and `ask` may be told; `RLM` documents each."""
+
+    model: str | None
+    sub_model: str | None
+    api_base: str | None
+    limits: Limits | None
+    sandbox: str
+    sandbox_image: str | None
+    sandbox_packages: Sequence[str]
+    sandbox_memory_bytes: int | None
+    strategy: str
+    profile: str
+    system_prompt: str | None
+    headers: Mapping[str, str] | None
+    price: str | None
+    models_at_depth: Mapping[int, str] | None
+    fallback_models: Sequence[str]
+    allow_models: Sequence[str]
+    temperature: float | None
+    model_options: Mapping[str, Any] | None
+    cache: bool | Path
+    trace: bool | Path
+    on_event: Callable[[Event], None] | None
+
+
+class RLM:
+    """A model with its limits and sandbox, to ask questions with; safe to share by threads.
+
+    `model` and `sub_model` are named as litellm spells them; `offline` (the default) needs no
+    model and no network. `models_at_depth` names the root model of child RLMs from a depth on
+    (1: a child of the root), where it is not their parent's; `fallback_models` take the place,
+    in order, of a model whose provider cannot be reached, fails or limits its rate for long;
+    `allow_models` may be named by the code of a block besides `sub_model`. `headers`,
+    `temperature` and `model_options` (such as `{"top_p": 0.9}`) go with every request; `price`
+    is `INPUT/OUTPUT` in dollars a million tokens. `cache` True keeps replies in the user's
+    cache folder, or in a file given as a path, and answers identical calls of later runs from
+    there; identical calls under way are sent once in any case (`rlm_rag.models.sharing` says
+    what is identical). `trace` is True for the user's state folder, False for none, or a
+    folder. `sandbox_image` is the image of the sandbox `docker`; `sandbox_packages` names
+    installed packages that code in the sandbox may import, `sandbox_memory_bytes` is what a
+    worker may use. `on_event` is called with each trace event, on the library's own thread.
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        sub_model: str | None = None,
+        api_base: str | None = None,
+        limits: Limits | None = None,
+        sandbox: str = "auto",
+        sandbox_image: str | None = None,
+        sandbox_packages: Sequence[str] = (),
+        sandbox_memory_bytes: int | None = None,
+        strategy: str = "auto",
+        profile: str = "auto",
+        system_prompt: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        price: str | None = None,
+        models_at_depth: Mapping[int, str] | None = None,
+        fallback_models: Sequence[str] = (),
+        allow_models: Sequence[str] = (),
+        temperature: float | None = None,
+        model_options: Mapping[str, Any] | None = None,
+        cache: bool | Path = False,
+        trace: bool | Path = True,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        _check_types(model=(model, str), limits=(limits, Limits), on_event=(on_event, Callable))
+        self._options = RunOptions(
+            names=_names(model, sub_model, models_at_depth, fallback_models, allow_models),
+            asking=_asking(api_base, headers, price, temperature, model_options),
+            limits=limits or Limits(),
+            sandbox=sandbox,
+            sandbox_image=sandbox_image or DEFAULT_IMAGE,
+            worker_limits=_worker_limits(sandbox_packages, sandbox_memory_bytes),
+            strategy=strategy,
+            profile=profile,
+            system_prompt=system_prompt,
+            trace=trace,
+            cache=cache,
+            on_event=on_event,
+        )
+
+    def ask(
+        self, corpus: Corpus | Source, question: str, *, images: Sequence[str | Path] = ()
+    ) -> Answer:
+        """Answer a question of a corpus (or of anything that `load` takes).
+
+        `images` are files that the root model is shown with the question. A limit reached is a
+        result, named in `stop_reason`, not an error.
+
+        Raises:
+            UsageError: the question or an option cannot be used.
+            ModelError: no answer because of the key, the model's name or the network.
+            SandboxError: no worker could be started.
+            RunInterrupted: Ctrl-C; a KeyboardInterrupt with the partial answer.
+        """
+        opened = open_source(corpus)
+        try:
+            return answer_of(self._run(opened, question, images))
+        finally:
+            if opened is not corpus:
+                opened.close()
+
+    def estimate(self, corpus: Corpus | Source, question: str) -> Estimate:
+        """Return what a question may cost: low, likely and high; nothing is sent, no key needed.
+
+        Raises:
+            SourceError, EmptyCorpusError, UsageError: as `load` and `ask`.
+        """
+        opened = open_source(corpus)
+        try:
+            return estimate(
+                opened,
+                question,
+                names=self._options.names,
+                settings=self._options.asking,
+                limits=self._options.limits,
+            )
+        finally:
+            if opened is not corpus:
+                opened.close()
+
+    async def ask_async(
+        self, corpus: Corpus | Source, question: str, *, images: Sequence[str | Path] = ()
+    ) -> Answer:
+        """The same, awaitable in any event loop; cancelling it ends the run and its worker."""
+        opened = await asyncio.to_thread(open_source, corpus)
+        try:
+            run = self._run(opened, question, images)
+            return await asyncio.wrap_future(loop_thread().submit(run.execute()))
+        finally:
+            if opened is not corpus:
+                await asyncio.to_thread(opened.close)
+
+    def _run(self, corpus: SearchableCorpus, question: str, images: Sequence[str | Path]) -> Run:
+        if not corpus.is_open:
+            raise UsageError("the corpus is closed", hint="load it again")
+        return Run(
+            corpus=corpus,
+            retriever=corpus.retriever,
+            question=question,
+            options=self._options,
+            images=images,
+        )
+
+
+def _check_types(**given: tuple[object, Any]) -> None:
+    for name, (value, kind) in given.items():
+        if value is not None and not isinstance(value, kind):
+            raise UsageError(
+                f"{name} must be a {kind.__name__}, not {type(value).__name__}",
+                hint="see help(rlm_rag.RLM)",
+            )
+
+
+def _names(
+    model: str | None,
+    sub_model: str | None,
+    at_depth: Mapping[int, str] | None,
+    fallbacks: Sequence[str],
+    allowed: Sequence[str],
+) -> ModelNames:
+    return ModelNames(
+        model=model or "offline",
+        sub_model=sub_model,
+        at_depth=at_depth or {},
+        fallbacks=tuple(fallbacks),
+        allowed=tuple(allowed),
+    )
+
+
+def _asking(
+    api_base: str | None,
+    headers: Mapping[str, str] | None,
+    price: str | None,
+    temperature: float | None,
+    options: Mapping[str, Any] | None,
+) -> ModelSettings:
+    return ModelSettings(
+        api_base=api_base,
+        headers=headers or {},
+        price=price,
+        temperature=temperature,
+        extra=options or {},
+    )
+
+
+def _worker_limits(packages: Sequence[str], memory_bytes: int | None) -> WorkerLimits:
+    """Return the limits of every worker of a run.
+
+    Raises:
+        UsageError: a package is not installed, or the memory is too little for a worker.
+    """
+    limits = WorkerLimits(packages=tuple(packages))
+    # Before any source is read, so that a missing one is told at once.
+    if packages:
+        library_files(limits.packages)
+    if memory_bytes is None:
+        return limits
+    if memory_bytes < LEAST_MEMORY_BYTES:
+        raise UsageError(
+            f"{memory_bytes:,} bytes are too little memory for a sandbox",
+            hint=f"at least {LEAST_MEMORY_BYTES >> 20}M",
+        )
+    return replace(limits, memory_bytes=memory_bytes)
+
+
+def ask(
+    corpus: Corpus | Source,
+    question: str,
+    *,
+    images: Sequence[str | Path] = (),
+    **options: Unpack[RlmOptions],
+) -> Answer:
+    """Answer one question; `options` are those of `RLM`, `corpus` is anything `load` takes.
+
+    Raises:
+        RlmRagError, RunInterrupted: as `load` and `RLM.ask`.
+    """
+    return RLM(**options).ask(corpus, question, images=images)
