@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-# One of these is in every key that the rules below find: looking for them costs 5 ms a MB, the
-# rules themselves a hundred times that, and their import half a second.
+# Every key has as many letters and digits in a row, and most texts have not: this look costs
+# 1.5 ms a MB, that for the markers 8, the rules themselves a hundred times that, and their import
+# half a second.
+_RUN = b"a" * 20
+_ALPHANUMERIC = (string.ascii_letters + string.digits).encode("ascii")
+_TO_RUNS = bytes(97 if code in _ALPHANUMERIC else 32 for code in range(256))
+# One of these is in every key that the rules below find.
 _MARKERS = (
     *(b"AKIA", b"ASIA", b"ghp_", b"gho_", b"ghs_", b"glpat-", b"xox", b"k_live_"),
     *(b"hooks.slack.com/services/", b"T3BlbkFJ", b"PRIVATE KEY-", b"AccountKey=", b"pypi-AgE"),
@@ -40,6 +46,8 @@ def find_keys(data: bytes) -> list[FoundKey]:
 
     At most 100 lines are looked at; the keys themselves are not told.
     """
+    if _RUN not in data.translate(_TO_RUNS):
+        return []
     places = {place for marker in _MARKERS if marker in data for place in _places(data, marker)}
     found: dict[FoundKey, None] = {}
     for place in sorted(places)[:_MOST_CANDIDATES]:

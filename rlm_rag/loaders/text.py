@@ -81,7 +81,8 @@ def decode_text(data: bytes, *, charset: str | None = None) -> DecodedText | Non
         if encoding in ("utf-8", "utf-8-sig"):
             return _decode_damaged(data, encoding, charset)
         return _decode_marked(data, encoding)
-    if b"\x1b$" in head and marked is None:
+    # One byte is looked for far faster than two.
+    if b"\x1b" in head and b"\x1b$" in head and marked is None:
         return _strict(data, "iso2022_jp_2") or DecodedText(content, encoding)
     return DecodedText(content, encoding)
 

@@ -27,7 +27,7 @@ KEYS = {
     "Stripe Access Key": "sk_live_" + made_up(24),
     "PyPI Token": "pypi-AgEIcHlwaS5vcmc" + made_up(80),
     "Azure Storage Account access key": "AccountKey=" + made_up(88),
-    "Private Key": "-----BEGIN RSA " + "PRIVATE KEY-----",
+    "Private Key": "-----BEGIN RSA " + "PRIVATE KEY-----" + made_up(64),
 }
 
 
