@@ -15,7 +15,8 @@ UNFINISHED = (
     "No language model was used, and the search did not come to its end, "
     "so that nothing can be said of what the corpus holds.\n"
 )
-_OUTLINE_ENTRY = re.compile(r"\s*(\d+): ?(.*)")
+# Line and text, without what an outline adds: the words of documentation, and how much is hidden.
+_OUTLINE_ENTRY = re.compile(r"\s*(\d+): ?(.*?)(?:  # .*)?(?: \[\+\d+\])?")
 # What would read as a quotation, a place or a sentence's end in the line that cites.
 _MARKS = re.compile(r"[^\w\s()\[\],*=/<>-]")
 # No citation can spell a path of these.
@@ -76,7 +77,7 @@ def _shown(number: int, excerpt: Excerpt, clues: Clues, outline: str) -> str:
 
 def _entry_above(line: int, outline: str) -> str:
     """Return the last entry of an outline at or above a line, as plain words."""
-    entries = (_OUTLINE_ENTRY.match(entry) for entry in outline.split("\n"))
+    entries = (_OUTLINE_ENTRY.fullmatch(entry) for entry in outline.split("\n"))
     above = [entry[2] for entry in entries if entry is not None and int(entry[1]) <= line]
     words = " ".join(_MARKS.sub(" ", above[-1]).split()) if above else ""
     return words[:MAX_ENTRY_CHARS]

@@ -152,14 +152,14 @@ class Services:
         def symbols(
             name: str, path_glob: str | None = None, references: bool = False
         ) -> list[dict[str, Any]]:
-            """Where a name is defined, or used: [{"path","line","kind","name","signature"}]."""
+            """Where a name is defined, or used: [{"path","line","kind","name","signature",...}]."""
             return self._rows("symbols", name, path_glob=path_glob, references=references)
 
         return search, grep_context, symbols
 
     def _texts(self) -> tuple[Callable[..., Any], ...]:
         def outline(path: str, budget_chars: int | None = None) -> Text:
-            """The definitions or headings of a document, `line: text`."""
+            """The definitions or headings of a document; of a folder, one line a file."""
             return self.text("outline", path, budget_chars=budget_chars)
 
         def read(path: str, start: int = 1, end: int | None = None) -> Text:
