@@ -283,7 +283,8 @@ def test_every_passage_that_is_shown_stands_where_the_answer_says(
 def test_an_excerpt_is_told_by_what_it_stands_under() -> None:
     clues = find_clues("retry delay")
     excerpt = Excerpt("a.py", 12, 13, "delay = 2\nretry()", frozenset({"retry", "delay"}))
-    outline = "1: class A: [+3]\n  10:   def wait(self, n: int = 3) -> None:  # Waits.\n  40: def end(self):"
+    wait = "10:   def wait(self, n: int = 3) -> None:  # Waits."
+    outline = f"1: class A: [+3]\n  {wait}\n  40: def end(self):"
     text = answer_text(clues, [excerpt], [], looked=True, outlines={"a.py": outline})
     heading = "1. `a.py:12-13`, under def wait(self, n int = 3) -> None, on retry, delay:"
     assert heading in text.splitlines()
