@@ -216,7 +216,7 @@ def _index_folder(origin: str | None) -> Path | None:
 def load(
     source: Source | None = None, *, text: str | None = None, **options: Unpack[LoadOptions]
 ) -> SearchableCorpus:
-    """Load a source: a folder, a file, `-` for stdin, a list of dicts or str, a dict, a str.
+    """Load a source: a folder, file, archive, glob, revision, address, `-`, or values of Python.
 
     A str is a path where one exists; text without doubt is given as `text=`. Options:
     `include`, `exclude` (gitignore globs), `hidden`, `ignore` (obey ignore files, default

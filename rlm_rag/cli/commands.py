@@ -24,7 +24,7 @@ COMMANDS: dict[str, Row] = {
     "symbols": Row("retrieval", "symbols", "Find where a name is defined, or used."),
     "read": Row("retrieval", "read", "Print numbered lines of a document."),
     "repo-map": Row("retrieval", "repo_map", "Show the definitions the rest leans on most."),
-    "pack": Row("pack", "pack", "Write a corpus as JSON lines, or list what is in it."),
+    "pack": Row("pack", "pack", "Write a corpus as one text, or list what is in it."),
     "index": Row("index", "index", "Build, show, verify and clear the stored search indexes."),
     "trace": Row("trace", "trace", "List, show, resume, replay and clear past runs."),
     "config": Row("config", "config", "Show the settings in force and where each comes from."),
@@ -84,7 +84,8 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 def root() -> None:
     """Ask a question of a corpus far larger than any context window.
 
-    A SOURCE is a folder, a file, or - for standard input.
+    A SOURCE is a folder, file, archive, glob, repository (repo@v1.2, repo@a..b, an address),
+    web page, table, mailbox, or - for standard input.
 
     \b
         rlm-rag ask ./repo "Where is retry backoff computed?" --model openai/gpt-5-mini

@@ -35,8 +35,9 @@ def load_corpus(
 ) -> Corpus:
     """Load one source, or the `text` itself.
 
-    `source` is a folder, a file (a `.jsonl` of documents is taken apart), `-` for standard
-    input, a list of `{"path", "content"}`, of `(path, content)`, of `Document` or of texts, a
+    `source` is a folder, a file (a `.jsonl` of documents, an archive or a mailbox is taken
+    apart), `-` for standard input, `FOLDER@REVISION`, an address of git or the web, a glob, a
+    list of `{"path", "content"}`, of `(path, content)`, of `Document` or of texts, a
     mapping of paths to texts, or a text: a str that has a newline, or more than 4096
     characters, and names no file. The options are those of `LoadOptions`. `keeping` says where
     the corpus of what lies in files is kept, so that they are not read again while unchanged;
