@@ -181,10 +181,18 @@ def _prefixed(
             path = _path_in(name, entry.path, opened)
             yield entry._replace(path=path)
             taken += 1
-        merged.skipped += [replace(one, path=f"{name}/{one.path}") for one in report.skipped]
-        merged.warnings += [f"{name}/{warning}" for warning in report.warnings]
+        merged.skipped += [
+            replace(one, path=_path_in(name, one.path, opened)) for one in report.skipped
+        ]
+        merged.warnings += [_warning_in(name, warning, opened) for warning in report.warnings]
         if taken == 0:
             merged.warn(name, "no document in it")
+
+
+def _warning_in(name: str, warning: str, opened: OpenedSource) -> str:
+    if opened.is_document and warning.startswith(opened.name):
+        return name + warning.removeprefix(opened.name)
+    return f"{name}/{warning}"
 
 
 def _path_in(name: str, path: str, opened: OpenedSource) -> str:

@@ -58,6 +58,7 @@ def test_globs_see_the_path_before_the_part(heap: Path) -> None:
             "pages.pdf#page=4",
             "x",
         ]
+        assert corpus.warnings[-1] == "pages.pdf: nothing to read on page 2"
 
 
 def test_parts_are_outlined_searched_and_read(heap: Path) -> None:
