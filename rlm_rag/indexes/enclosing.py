@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from math import sqrt
 
@@ -11,6 +12,7 @@ from rlm_rag.indexes.terms import word_terms
 
 # What ends a parameter list or a body, or stands before a definition, may be indented like it.
 _ENDS_NOTHING = b")]}>{#@"
+_LINE_BEGINS = re.compile(rb"\n([ \t]*)[^\s" + re.escape(_ENDS_NOTHING) + rb"]")
 
 
 def header_above(text: bytes, language: Language) -> int | None:
@@ -20,23 +22,20 @@ def header_above(text: bytes, language: Language) -> int | None:
     Lines end at LF.
     """
     data = b"\n" + text
-    number, end = text.count(b"\n"), len(data)
-    least: int | None = None
-    while end > 0:
-        feed = data.rfind(b"\n", 0, end)
-        line = data[feed + 1 : end]
+    last = data.rfind(b"\n")
+    found = definition_at(data, last, language)
+    if found is None:
+        line = data[last + 1 :]
         shown = line.lstrip()
-        columns = indent_columns(line[: len(line) - len(shown)])
-        if shown and (least is None or columns < least):
-            found = definition_at(data, feed, language)
-            if found is not None:
-                return number + data.count(b"\n", feed + 1, found.offset)
-        if shown and least is None:
-            least = columns + (shown[:1] in _ENDS_NOTHING)
-        elif shown and least is not None and shown[:1] not in _ENDS_NOTHING:
-            least = min(least, columns)
-        number, end = number - 1, feed
-    return None
+        least = indent_columns(line[: len(line) - len(shown)]) + (shown[:1] in _ENDS_NOTHING)
+        for begin in reversed(list(_LINE_BEGINS.finditer(data, 0, last))):
+            columns = indent_columns(begin[1])
+            if columns < least:
+                least = columns
+                found = definition_at(data, begin.start(), language)
+                if found is not None:
+                    break
+    return None if found is None else data.count(b"\n", 1, found.offset)
 
 
 class NamedDefinitions:
