@@ -59,6 +59,12 @@ class DocumentError(SourceError):
     kind = "document"
 
 
+class BenchmarkDataError(SourceError):
+    """A file of a benchmark that is not in its published format; the hint says what is."""
+
+    kind = "benchmark_data"
+
+
 class PackedCorpusError(RlmRagError):
     """A packed corpus file that is not one, is damaged, or could not be written."""
 

@@ -1,0 +1,1 @@
+"""The published rules of benchmarks, each a pure function."""
