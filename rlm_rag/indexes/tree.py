@@ -209,6 +209,9 @@ def _text(node: Node) -> str:
     text = (node.text or b"")[: 4 * MAX_NAME_CHARS].decode("utf-8", "replace")
     if text.isidentifier():
         return text[:MAX_NAME_CHARS]
+    if node.type == "operator_cast":
+        # Its node holds the parameters as well.
+        text = text.partition("(")[0]
     shown = _SPACES.sub(" ", text).strip("\"'`: ")
     if shown[:1] + shown[-1:] in ("()", "{}") and len(shown) > 2:
         shown = shown[1:-1].strip()

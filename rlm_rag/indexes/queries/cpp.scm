@@ -1,8 +1,10 @@
 (function_definition declarator: (function_declarator declarator: (_) @name)) @function
 (function_definition declarator: (_ (function_declarator declarator: (_) @name))) @function
 (function_definition declarator: (_ (_ (function_declarator declarator: (_) @name)))) @function
-(function_definition declarator: (operator_cast "operator" @name)) @function
-(function_definition declarator: (qualified_identifier scope: (_) @_scope name: (operator_cast "operator" @name))) @function
+(function_definition declarator: (operator_cast) @name) @function
+(function_definition declarator: (qualified_identifier scope: (_) @_scope name: (operator_cast) @name)) @function
+(declaration declarator: (operator_cast) @name) @declaration
+(field_declaration declarator: (operator_cast) @name) @declaration
 (field_declaration declarator: (function_declarator declarator: [(field_identifier) (identifier)] @name)) @declaration
 (field_declaration declarator: (_ (function_declarator declarator: [(field_identifier) (identifier)] @name))) @declaration
 (field_declaration declarator: (function_declarator declarator: (operator_name) @name)) @declaration
@@ -11,7 +13,11 @@
 (declaration declarator: (_ (function_declarator declarator: [(identifier) (operator_name)] @name))) @declaration
 (namespace_definition name: (_) @name) @namespace
 (namespace_alias_definition name: (_) @name) @namespace
+(class_specifier name: (template_type name: (_) @name) body: (_)) @class
+(class_specifier name: (qualified_identifier name: (template_type name: (_) @name)) body: (_)) @class
 (class_specifier name: (_) @name body: (_)) @class
+(struct_specifier name: (template_type name: (_) @name) body: (_)) @struct
+(struct_specifier name: (qualified_identifier name: (template_type name: (_) @name)) body: (_)) @struct
 (struct_specifier name: (_) @name body: (_)) @struct
 (union_specifier name: (_) @name body: (_)) @struct
 (enum_specifier name: (_) @name body: (_)) @enum

@@ -12,3 +12,5 @@
 (class_parameter ["val" "var"] (identifier) @name) @property
 (enum_entry (identifier) @name) @enumerator
 (type_alias type: (identifier) @name) @type
+(infix_expression . (identifier) @_a . (identifier) @_c . (identifier) @name
+  (#eq? @_a "annotation") (#eq? @_c "class")) @class
