@@ -56,8 +56,8 @@ def measured(name: str, files: Sequence[Path]) -> Row | None:
         counts["bytes"] += len(data)
         for tag, kind in expected.get(file, {}).items():
             counts["tags"] += 1
-            counts["lexical"] += _has(scanned, tag)
-            if _has(ours, tag):
+            counts["lexical"] += has(scanned, tag)
+            if has(ours, tag):
                 counts["found"] += 1
             else:
                 missed.append((file, tag, kind))
@@ -82,7 +82,8 @@ def places(found: Sequence[Definition]) -> Mapping[str, set[int]]:
     return lines
 
 
-def _has(lines: Mapping[str, set[int]], tag: Tag) -> bool:
+def has(lines: Mapping[str, set[int]], tag: Tag) -> bool:
+    """Whether a name is defined on the line of a tag, or on one of the two beside it."""
     line, name = tag[0], tag[1].replace("operator ", "operator")
     short = re.split(r"[.:]+", name)[-1].rstrip("?!=")
     at = lines.get(name, set()) | lines.get(short, set())
