@@ -109,8 +109,9 @@ class Snippets:
                             worths[at] -= lost
                 shown |= found.get(one, frozenset())
         yielded = {*found, header} if anchor is not None else set(found)
-        beside = [at for at, line in enumerate(lines) if at not in yielded and line.strip()]
-        yield from sorted(beside, key=lambda at: abs(at - (anchor or 0)))
+        for at in _outward(anchor or 0, len(lines)):
+            if at not in yielded and lines[at].strip():
+                yield at
 
     def _cut(self, text: str, found: Set[bytes] | None) -> str:
         """Cut a long line around the weightiest of its terms."""
@@ -133,3 +134,13 @@ class Snippets:
 def _is_longer(line: bytes, room: int) -> bool:
     """Whether a line is told to be too long, however it is cut, before it is decoded."""
     return line.isascii() and min(len(line.strip(_BLANK)), _LINE_CHARS) > room
+
+
+def _outward(anchor: int, count: int) -> Iterator[int]:
+    """Yield the numbers below `count`, those nearest to `anchor` first."""
+    yield anchor
+    for distance in range(1, max(anchor, count - 1 - anchor) + 1):
+        if anchor >= distance:
+            yield anchor - distance
+        if anchor + distance < count:
+            yield anchor + distance
