@@ -135,6 +135,10 @@ class ModelCalls:
             self._expect_final(model, asking)
             return recorded.completion
         self._past.check_goes_on(self._run_id)
+        return await self._by_any(model, asking)
+
+    async def _by_any(self, model: PricedModel, asking: _Asking) -> Completion:
+        """Have the model serve a call, or, where it cannot just now, one that stands in for it."""
         failure: ModelError | None = None
         for candidate in model.fallbacks.for_call(model):
             try:
