@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rlm_rag.engine.answer import Answer
     from rlm_rag.engine.citations import Citation
     from rlm_rag.engine.limits import Limits
+    from rlm_rag.engine.offers import Question, Tool
     from rlm_rag.errors import RlmRagError, RunInterrupted
     from rlm_rag.recovery import replay, resume
     from rlm_rag.rlm import RLM, ask
@@ -28,6 +29,8 @@ _HOMES = {
     "Answer": "rlm_rag.engine.answer",
     "Citation": "rlm_rag.engine.citations",
     "Limits": "rlm_rag.engine.limits",
+    "Question": "rlm_rag.engine.offers",
+    "Tool": "rlm_rag.engine.offers",
     "RlmRagError": "rlm_rag.errors",
     "RunInterrupted": "rlm_rag.errors",
     "replay": "rlm_rag.recovery",
@@ -41,10 +44,12 @@ __all__ = [
     "Corpus",
     "Document",
     "Limits",
+    "Question",
     "RlmRagError",
     "RunInterrupted",
     "SearchableCorpus",
     "Skipped",
+    "Tool",
     "__version__",
     "ask",
     "load",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -14,7 +14,9 @@ from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
 from rlm_rag.engine.citations import content_digest
+from rlm_rag.engine.form import form_of
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.offers import AskUser, Offers, Tool, offers_again
 from rlm_rag.engine.options import from_trace, images_of, limits_of, started
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.run import Run
@@ -37,6 +39,8 @@ def resume(
     api_base: str | None = None,
     headers: Mapping[str, str] | None = None,
     on_event: Callable[[Event], None] | None = None,
+    tools: Sequence[Callable[..., Any] | Tool] = (),
+    ask_user: AskUser | None = None,
 ) -> Answer:
     """Take up a run where its trace ends, after a crash, `kill -9`, an interruption or a limit.
 
@@ -45,9 +49,9 @@ def resume(
     those of `limits`, or the run's own but for those in `raised`, by their names. A request that
     was under way without a reply is sent again, and counted twice. Blocks run again, on a
     `corpus` that must be the same; it is loaded from where it was, unless it is given. Models
-    and options are those of the run; keys come from the environment, `headers` must be given
-    again. The trace goes on in the same file. A run that had its answer gets it again, and asks
-    nobody.
+    and options are those of the run; keys come from the environment, `headers`, `tools` and
+    `ask_user` must be given again. The trace goes on in the same file. A run that had its answer
+    gets it again, and asks nobody.
 
     Raises:
         TraceError: no such trace, or one that cannot be written, or that another process writes.
@@ -59,7 +63,10 @@ def resume(
     then = limits_of(trace)
     now = replace(limits or then, **(raised or {}))
     _check_limits(now, then)
-    return _again(trace, corpus, now, api_base, headers or {}, on_event, replays=False)
+    offers = offers_again(
+        started(trace).options["offers"], tools=tools, ask_user=ask_user, replays=False
+    )
+    return _again(trace, corpus, now, api_base, headers or {}, on_event, offers, replays=False)
 
 
 def replay(
@@ -85,7 +92,8 @@ def replay(
             hint="go on with it: rlm-rag trace resume RUN",
         )
     sent = dict.fromkeys(started(trace).options["headers"], "")
-    return _again(trace, corpus, limits_of(trace), None, sent, on_event, replays=True)
+    offers = offers_again(started(trace).options["offers"], tools=(), ask_user=None, replays=True)
+    return _again(trace, corpus, limits_of(trace), None, sent, on_event, offers, replays=True)
 
 
 def _read(run: str | Path) -> Trace:
@@ -100,12 +108,18 @@ def _again(
     api_base: str | None,
     headers: Mapping[str, str],
     on_event: Callable[[Event], None] | None,
+    offers: Offers,
     *,
     replays: bool,
 ) -> Answer:
     root = started(trace)
     options = from_trace(
-        trace, limits=limits, headers=headers, api_base=api_base, on_event=on_event
+        trace,
+        limits=limits,
+        headers=headers,
+        api_base=api_base,
+        on_event=on_event,
+        offers=offers,
     )
     with _opened(corpus, root.options["source"]) as opened:
         _check_corpus(opened, root.corpus)
@@ -117,6 +131,7 @@ def _again(
                 options=options,
                 images=() if replays else images_of(trace),
                 past=Past(trace, replays=replays),
+                form=form_of(root.options["schema"]),
             )
         )
 

@@ -13,9 +13,11 @@ from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
 from rlm_rag.engine.estimate import Estimate, estimate
+from rlm_rag.engine.form import Schema, form_of
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.engine.loop_thread import loop_thread
+from rlm_rag.engine.offers import AskUser, Tool, offers_of
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.run import Run
 from rlm_rag.errors import UsageError
@@ -50,6 +52,11 @@ class RlmOptions(TypedDict, total=False):
     cache: bool | Path
     trace: bool | Path
     on_event: Callable[[Event], None] | None
+    tools: Sequence[Callable[..., Any] | Tool]
+    child_tools: Sequence[str] | None
+    libraries: Mapping[str, Source] | None
+    artifacts: str | Path | None
+    ask_user: AskUser | None
 
 
 class RLM:
@@ -68,6 +75,13 @@ class RLM:
     folder. `sandbox_image` is the image of the sandbox `docker`; `sandbox_packages` names
     installed packages that code in the sandbox may import, `sandbox_memory_bytes` is what a
     worker may use. `on_event` is called with each trace event, on the library's own thread.
+
+    Blocks may call `tools`, functions of the caller with JSON arguments and results: their names,
+    signatures and first lines of documentation are told to the model. Async ones run on the
+    library's event loop, others in threads; an exception becomes an error in the block. Child
+    RLMs have them too, or those that `child_tools` names. `libraries` are sources by name that a
+    block may add with `load_library`, `artifacts` is the folder that `save_artifact` writes to,
+    `ask_user` is given each `Question` of `ask_user_question` and returns the answer.
     """
 
     def __init__(
@@ -94,6 +108,11 @@ class RLM:
         cache: bool | Path = False,
         trace: bool | Path = True,
         on_event: Callable[[Event], None] | None = None,
+        tools: Sequence[Callable[..., Any] | Tool] = (),
+        child_tools: Sequence[str] | None = None,
+        libraries: Mapping[str, Source] | None = None,
+        artifacts: str | Path | None = None,
+        ask_user: AskUser | None = None,
     ) -> None:
         _check_types(model=(model, str), limits=(limits, Limits), on_event=(on_event, Callable))
         self._options = RunOptions(
@@ -109,15 +128,29 @@ class RLM:
             trace=trace,
             cache=cache,
             on_event=on_event,
+            offers=offers_of(
+                tools=tools,
+                child_tools=child_tools,
+                libraries=libraries,
+                artifacts=artifacts,
+                ask_user=ask_user,
+            ),
         )
 
     def ask(
-        self, corpus: Corpus | Source, question: str, *, images: Sequence[str | Path] = ()
+        self,
+        corpus: Corpus | Source,
+        question: str,
+        *,
+        images: Sequence[str | Path] = (),
+        schema: Schema | None = None,
     ) -> Answer:
         """Answer a question of a corpus (or of anything that `load` takes).
 
-        `images` are files that the root model is shown with the question. A limit reached is a
-        result, named in `stop_reason`, not an error.
+        `images` are files that the root model is shown with the question. `schema`, a JSON
+        schema or a pydantic model class, is what the answer must be: one that does not fit is
+        given back to the model twice; `Answer.data` holds what it says, `Answer.fits` whether it
+        does. A limit reached is a result, named in `stop_reason`, not an error.
 
         Raises:
             UsageError: the question or an option cannot be used.
@@ -127,7 +160,7 @@ class RLM:
         """
         opened = open_source(corpus)
         try:
-            return answer_of(self._run(opened, question, images))
+            return answer_of(self._run(opened, question, images, schema))
         finally:
             if opened is not corpus:
                 opened.close()
@@ -152,18 +185,29 @@ class RLM:
                 opened.close()
 
     async def ask_async(
-        self, corpus: Corpus | Source, question: str, *, images: Sequence[str | Path] = ()
+        self,
+        corpus: Corpus | Source,
+        question: str,
+        *,
+        images: Sequence[str | Path] = (),
+        schema: Schema | None = None,
     ) -> Answer:
         """The same, awaitable in any event loop; cancelling it ends the run and its worker."""
         opened = await asyncio.to_thread(open_source, corpus)
         try:
-            run = self._run(opened, question, images)
+            run = self._run(opened, question, images, schema)
             return await asyncio.wrap_future(loop_thread().submit(run.execute()))
         finally:
             if opened is not corpus:
                 await asyncio.to_thread(opened.close)
 
-    def _run(self, corpus: SearchableCorpus, question: str, images: Sequence[str | Path]) -> Run:
+    def _run(
+        self,
+        corpus: SearchableCorpus,
+        question: str,
+        images: Sequence[str | Path],
+        schema: Schema | None,
+    ) -> Run:
         if not corpus.is_open:
             raise UsageError("the corpus is closed", hint="load it again")
         return Run(
@@ -172,6 +216,7 @@ class RLM:
             question=question,
             options=self._options,
             images=images,
+            form=form_of(schema),
         )
 
 
@@ -241,6 +286,7 @@ def ask(
     question: str,
     *,
     images: Sequence[str | Path] = (),
+    schema: Schema | None = None,
     **options: Unpack[RlmOptions],
 ) -> Answer:
     """Answer one question; `options` are those of `RLM`, `corpus` is anything `load` takes.
@@ -248,4 +294,4 @@ def ask(
     Raises:
         RlmRagError, RunInterrupted: as `load` and `RLM.ask`.
     """
-    return RLM(**options).ask(corpus, question, images=images)
+    return RLM(**options).ask(corpus, question, images=images, schema=schema)

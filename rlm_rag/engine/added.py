@@ -53,6 +53,17 @@ class Added:
         self._chars, self._changed = chars, True
         return name
 
+    def check_room(self, documents: Mapping[str, str]) -> None:
+        """Raise before any of several documents is added, where not all of them fit.
+
+        Raises:
+            Refused: they do not.
+        """
+        if self._chars + sum(map(len, documents.values())) > MAX_CHARS:
+            raise Refused(f"more than {MAX_CHARS:,} characters would be added to this run")
+        if len(self._documents) + len(documents) > MAX_DOCUMENTS:
+            raise Refused(f"more than {MAX_DOCUMENTS:,} documents would be added to this run")
+
     async def retrieve(self, request: Request) -> Result:
         """Answer a request about these documents alone; there must be one.
 

@@ -45,6 +45,9 @@ class Answer:
     of root models at any depth, and `sub`, the leaf calls. `found` is false where the answer is
     that the corpus does not hold it, and where there is none; `coverage` has what was looked at.
     `fingerprint` is the corpus's, `commit` that of the repository that it was loaded from.
+    Where a `schema` was given, `fits` says whether the text has its form, and `data` is what it
+    holds then: JSON data, or the pydantic model. `artifacts` are the paths of the files that
+    blocks left for the caller.
     """
 
     text: str
@@ -62,6 +65,9 @@ class Answer:
     trace: str | None = None
     limit_detail: str | None = None
     warnings: tuple[str, ...] = ()
+    data: Any = None
+    fits: bool | None = None
+    artifacts: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `ask --json` prints: docs/design.md section 4.4."""
@@ -70,6 +76,9 @@ class Answer:
         return {
             "schema_version": SCHEMA_VERSION,
             "answer": self.text,
+            "data": _plain(self.data),
+            "fits": self.fits,
+            "artifacts": list(self.artifacts),
             "citations": [citation.to_dict() for citation in self.citations],
             "found": self.found,
             "stop_reason": self.stop_reason,
@@ -80,6 +89,10 @@ class Answer:
             "warnings": list(self.warnings),
             "trace": self.trace,
         }
+
+
+def _plain(data: Any) -> Any:
+    return data.model_dump(mode="json") if hasattr(data, "model_dump") else data
 
 
 def usage_dict(usage: Usage) -> dict[str, Any]:

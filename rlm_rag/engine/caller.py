@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Refused(Exception):
@@ -32,6 +32,7 @@ class Caller:
     """`seq` is the call's order within `block`, `item` a place in the batch that it asks for.
 
     `seconds` it may take, None for no bound. `on_child` is told each child RLM that it starts.
+    `answered` is what the call came to in an earlier stretch of the run, where it is only repeated.
     """
 
     block: int
@@ -39,6 +40,7 @@ class Caller:
     seconds: float | None = None
     on_child: Callable[[Told], None] | None = None
     item: int | None = None
+    answered: Any = None
 
     def at(self, item: int) -> Caller:
         """Return the caller of one place in the batch."""

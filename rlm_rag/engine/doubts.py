@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from rlm_rag.engine.citations import Citation
+from rlm_rag.engine.form import MENDINGS, Form
 from rlm_rag.engine.history import RanBlock
 
 MAX_NAMED = 8
@@ -42,7 +43,10 @@ class Doubts:
         question: str,
         check: Callable[[str], Sequence[Citation]],
         why_false: Callable[[Citation], str],
+        form: Form | None = None,
     ) -> None:
+        self.form = form
+        self._mendings = MENDINGS
         self._counts = _COUNTING.search(question) is not None
         self._seen = set(_numbers(question, _ANY_NUMBER))
         self._check = check
@@ -69,7 +73,7 @@ class Doubts:
         `computed` says that a block made the text, rather than the model, which had then seen
         nothing beyond the turns that were watched.
         """
-        parts = []
+        parts = self._misfit(text)
         if self._last_failed and not computed and self._first("failed"):
             parts.append(
                 "Your last block failed, and nothing ran since: mend it and run it, or say what "
@@ -89,6 +93,13 @@ class Doubts:
             return None
         asked = "\n".join(parts)
         return f"Your answer is not accepted yet.\n{asked}\nThen give the whole answer again."
+
+    def _misfit(self, text: str) -> list[str]:
+        fault = None if self.form is None else self.form.fault(text)
+        if fault is None or self.form is None or self._mendings == 0:
+            return []
+        self._mendings -= 1
+        return [f"It has not the form that was asked for:\n{fault}\n{self.form.instruction}"]
 
     def _first(self, doubt: str) -> bool:
         first = doubt not in self._raised

@@ -362,6 +362,8 @@ class Loop:
             "Reply now with the best answer you can give from what you have seen, as plain text "
             "with its citations, and say what is missing."
         )
+        if self._doubts.form is not None:
+            parts.append(self._doubts.form.instruction)
         return "\n\n".join(parts)
 
     async def _look(self, code: str = "answers or None") -> BlockResult | None:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
+from rlm_rag.engine.offers import NOTHING, Offers
 from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.trace.events import Event, Resumed, RunStarted
@@ -34,6 +35,7 @@ class RunOptions:
     trace: bool | Path
     cache: bool | Path
     on_event: Callable[[Event], None] | None
+    offers: Offers = NOTHING
 
 
 def to_record(
@@ -65,6 +67,7 @@ def to_record(
         "source": source,
         "profile": options.profile,
         "system_prompt": options.system_prompt,
+        "offers": options.offers.to_record(),
         "cache": options.cache if isinstance(options.cache, bool) else str(options.cache),
         "images": [{"path": str(Path(path).resolve()), "sha256": _digest(path)} for path in images],
     }
@@ -77,6 +80,7 @@ def from_trace(
     headers: Mapping[str, str],
     api_base: str | None,
     on_event: Callable[[Event], None] | None,
+    offers: Offers,
 ) -> RunOptions:
     """Return the options of a run that is taken up again.
 
@@ -120,6 +124,7 @@ def from_trace(
         trace=trace.path.parent,
         cache=cache if isinstance(cache, bool) else Path(cache),
         on_event=on_event,
+        offers=offers,
     )
 
 

@@ -15,6 +15,7 @@ from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.delegate import Delegate
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.history import History
+from rlm_rag.engine.hosted import Hosted
 from rlm_rag.engine.loop import Loop, status_line
 from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS, Reader
 from rlm_rag.engine.prompts.texts import Profile, load_profile, profile_name, versioned
@@ -59,8 +60,15 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
     delegate = Delegate(subcalls=subcalls, view=view, reader=reader, concurrency=limits.concurrency)
     functions = _functions(subcalls, delegate, children)
     tasks = Tasks(run_id=run_id, functions=functions, recorder=tree.recorder, past=tree.past)
-    handlers = {**functions, **tasks.handlers(), **_own(tree, assignment, view)}
-    async with _session(tree, assignment, view, handlers, tasks) as session:
+    hosted = Hosted(tree.host, view)
+    handlers = {
+        **functions,
+        **tasks.handlers(),
+        **hosted.handlers(),
+        **_own(tree, assignment, view),
+    }
+    again = {"add_context": handlers["add_context"], **tasks.again(), **hosted.again()}
+    async with _session(tree, assignment, view, handlers, again) as session:
         profile = profile_in(tree, assignment)
         record_start(
             tree,
@@ -74,7 +82,9 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
         try:
             yield Loop(
                 run_id=run_id,
-                history=_history(tree, assignment, view, profile, leaves=children.are_leaves),
+                history=_history(
+                    tree, assignment, view, profile, _helpers(tree, hosted, assignment, children)
+                ),
                 simpler=_simpler(tree, profile),
                 session=session,
                 calls=calls,
@@ -97,6 +107,7 @@ def doubts_of(assignment: Assignment, view: View) -> Doubts:
         question=assignment.question,
         check=lambda text: check_citations(text, view.corpus),
         why_false=lambda citation: why_false(citation, view.corpus),
+        form=assignment.form,
     )
 
 
@@ -117,8 +128,9 @@ def _session(
     assignment: Assignment,
     view: View,
     handlers: Mapping[str, Handler],
-    tasks: Tasks,
+    again: Mapping[str, Handler],
 ) -> Session:
+    tools = tree.host.offers.tools_at(assignment.depth)
     services = Services(
         run_id=assignment.run_id,
         view=view,
@@ -126,7 +138,8 @@ def _session(
         recorder=tree.recorder,
         coverage=tree.coverage,
         past=tree.past,
-        again={"add_context": handlers["add_context"], **tasks.again()},
+        again=again,
+        tools=tree.host.tool_calls.handlers(tools),
         await_seconds=tree.limits.await_seconds,
     )
     assert tree.layer is not None
@@ -174,6 +187,7 @@ def _own(tree: Tree, assignment: Assignment, view: View) -> dict[str, Handler]:
             "sub_model": tree.lineup.sub.name,
             "models of llm_query": list(tree.lineup.leaves),
             "models of rlm_query": list(tree.lineup.roots),
+            "tools": [tool.described for tool in tree.host.offers.tools_at(assignment.depth)],
         }
 
     return {"add_context": add_context, "capabilities": capabilities}
@@ -183,6 +197,7 @@ def _setup(tree: Tree, assignment: Assignment, view: View, services: Services) -
     return WorkerSetup(
         shape=view.shape,
         services=services.names,
+        tools=tuple(tool.name for tool in tree.host.offers.tools_at(assignment.depth)),
         waiting=WAITING,
         info={"limits": asdict(tree.limits), "sub_model": tree.lineup.sub.name},
         await_seconds=tree.limits.await_seconds,
@@ -207,12 +222,12 @@ def _simpler(tree: Tree, profile: Profile) -> Profile | None:
 
 
 def _history(
-    tree: Tree, assignment: Assignment, view: View, profile: Profile, *, leaves: bool
+    tree: Tree, assignment: Assignment, view: View, profile: Profile, helpers: str
 ) -> History:
     figures = [view.figures]
     if view.added.documents:
         figures.append(f"added: {len(view.added.documents):,} documents under added:/")
-    figures.append(_helpers(tree, leaves=leaves))
+    figures.append(helpers)
     return History(
         system=profile.system,
         question=_question(assignment),
@@ -222,7 +237,7 @@ def _history(
     )
 
 
-def _helpers(tree: Tree, *, leaves: bool) -> str:
+def _helpers(tree: Tree, hosted: Hosted, assignment: Assignment, children: Children) -> str:
     window = tree.lineup.sub.facts.context_window
     size = (
         f"window {window:,} tokens"
@@ -231,14 +246,21 @@ def _helpers(tree: Tree, *, leaves: bool) -> str:
     )
     child = (
         "rlm_query is one leaf call here: the depth limit is reached"
-        if leaves
+        if children.are_leaves
         else f"rlm_query starts a child, up to {tree.limits.live_children} at the same time"
     )
-    return f"\nSub-model: {size}, up to {tree.limits.concurrency} calls at the same time. {child}."
+    models = (
+        f"\nSub-model: {size}, up to {tree.limits.concurrency} calls at the same time. {child}."
+    )
+    tools = [tool.described for tool in tree.host.offers.tools_at(assignment.depth)]
+    own = [f"- {line}" for line in (*hosted.described(), *tools)]
+    return "\n".join([models, "\nMore functions of this run:", *own]) if own else models
 
 
 def _question(assignment: Assignment) -> str:
     question = assignment.question
+    if assignment.form is not None:
+        question += f"\n\n{assignment.form.instruction}"
     if assignment.parent is None:
         return question
     if len(question) > LONG_TASK_CHARS:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from rlm_rag import __version__
 from rlm_rag.corpus import Corpus
@@ -15,6 +17,8 @@ from rlm_rag.engine.budget import Budget, CallEstimate
 from rlm_rag.engine.citations import check_citations, content_digest
 from rlm_rag.engine.coverage import Coverage, not_looked_at
 from rlm_rag.engine.ending import Driver, Ending
+from rlm_rag.engine.form import Form, Unfit, bare, prose_of
+from rlm_rag.engine.hosted import HostSide
 from rlm_rag.engine.images import read_images
 from rlm_rag.engine.lineup import Lineup, open_lineup
 from rlm_rag.engine.options import RunOptions, to_record
@@ -51,7 +55,10 @@ class Run:
         options: RunOptions,
         images: Sequence[str | Path] = (),
         past: Past | None = None,
+        form: Form | None = None,
     ) -> None:
+        self._form = form
+        self._host = HostSide(options.offers)
         self._corpus = corpus
         self._retriever = retriever
         self._question = question
@@ -129,6 +136,7 @@ class Run:
                 *ending.notes,
                 *lineup.warnings,
                 *_failure(recorder),
+                *_misfit(answer),
                 *not_looked_at(self._question, answer.coverage),
             )
             commit = await asyncio.to_thread(commit_of, self._corpus.origin)
@@ -234,10 +242,18 @@ class Run:
             lineup=lineup,
             slots=Slots(limits.live_children, limits.depth),
             past=self._past,
-            options=to_record(options, self._images, source=self._corpus.origin),
+            host=self._host,
+            options={
+                **to_record(options, self._images, source=self._corpus.origin),
+                "schema": None if self._form is None else self._form.schema,
+            },
         )
         assignment = Assignment(
-            run_id=self._run_id, question=self._question, root=lineup.root, images=images
+            run_id=self._run_id,
+            question=self._question,
+            root=lineup.root,
+            images=images,
+            form=self._form,
         )
         return Asked(strategy, tree, assignment, view)
 
@@ -286,17 +302,22 @@ class Run:
     def _answer(
         self, ending: Ending, loop: Driver, recorder: Recorder, budget: Budget, coverage: Coverage
     ) -> Answer:
+        text, data, fits = _formed(self._form, ending.text)
+        prose = prose_of(json.loads(text)) if fits else text
         return Answer(
-            text=ending.text,
+            text=text,
+            data=data,
+            fits=fits,
+            artifacts=self._host.artifacts.saved,
             stop_reason=ending.stop_reason,
             model=self._options.names.model,
-            citations=check_citations(ending.text, self._corpus),
+            citations=check_citations(prose, self._corpus),
             iterations=loop.iterations,
             usage=budget.usage,
             by_model=budget.by_model,
             by_role={str(role): usage for role, usage in budget.by_role.items()},
             coverage=coverage.summary(self._corpus.paths()),
-            found=ending.is_answer and bool(ending.text.strip()) and not denies(ending.text),
+            found=ending.is_answer and bool(text.strip()) and not denies(prose),
             fingerprint=self._corpus.fingerprint,
             trace=None if recorder.path is None else str(recorder.path),
             limit_detail=ending.detail,
@@ -328,6 +349,20 @@ def _unconfined(sandbox: str) -> tuple[str, ...]:
     if sandbox != "none":
         return ()
     return ("no sandbox: code that the model writes runs with your own rights",)
+
+
+def _formed(form: Form | None, text: str) -> tuple[str, Any, bool | None]:
+    """Return an answer's text, its data, and whether it has the form that was asked for."""
+    if form is None:
+        return text, None, None
+    try:
+        return bare(text), form.read(text), True
+    except Unfit:
+        return text, None, False
+
+
+def _misfit(answer: Answer) -> tuple[str, ...]:
+    return ("the answer does not fit the schema",) if answer.fits is False else ()
 
 
 def _failure(recorder: Recorder) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rlm_rag.engine import meter
@@ -114,7 +115,8 @@ class Services:
 
     Before the worker has waited `await_seconds` for a reply, what is not done is given up. What
     `past` has an answer to is answered from there; `again` has what must be done once more in
-    that case, by name, so that the host is as it was.
+    that case, by name, so that the host is as it was. `tools` are the caller's, which check
+    their arguments themselves.
     """
 
     def __init__(
@@ -128,7 +130,9 @@ class Services:
         past: Past,
         again: Mapping[str, Handler],
         await_seconds: float,
+        tools: Mapping[str, Handler] | None = None,
     ) -> None:
+        self._tools = tools or {}
         self._past = past
         self._again = again
         self._run_id = run_id
@@ -154,11 +158,7 @@ class Services:
         seq = self._next_seq(call.block)
         if call.name in _REQUESTS:
             return await self._retrieve(call, seq)
-        handler = self._handlers.get(call.name)
-        if handler is None:
-            raise ServiceError("unknown_service", f"{call.name!r} is not offered in this run")
-        caller = Caller(call.block, seq, seconds=self._seconds)
-        bound = bind(call.name, call.args, call.kwargs, handler, caller=caller)
+        handler, bound = self._bound(call, Caller(call.block, seq, seconds=self._seconds))
         arguments = {name: value for name, value in bound.items() if name != "caller"}
         found = self._past.answer(self._run_id, call.block, seq, call.name, arguments)
         if found is not None:
@@ -173,11 +173,22 @@ class Services:
         self._record_served(call, seq, arguments, value, None)
         return ServiceReply(value)
 
+    def _bound(self, call: ServiceCall, caller: Caller) -> tuple[Handler, dict[str, Any]]:
+        tool = self._tools.get(call.name)
+        if tool is not None:
+            given = {"args": list(call.args), "kwargs": dict(call.kwargs)}
+            return tool, {**given, "caller": caller}
+        handler = self._handlers.get(call.name)
+        if handler is None:
+            raise ServiceError("unknown_service", f"{call.name!r} is not offered in this run")
+        return handler, bind(call.name, call.args, call.kwargs, handler, caller=caller)
+
     async def _repeat(self, found: Served | Retrieved, bound: Mapping[str, Any]) -> ServiceReply:
         """Answer as it was answered then; it has cost what it cost."""
         again = self._again.get(found.name)
         if again is not None and found.error is None:
-            await again(**bound)
+            caller = replace(bound["caller"], answered=found.result)
+            await again(**{**bound, "caller": caller})
         if found.name != "spawn":
             for model, usage in self._past.costs(self._run_id, found.block, found.seq):
                 meter.count(usage, model)

@@ -9,6 +9,8 @@ from typing import Any
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.form import Form
+from rlm_rag.engine.hosted import HostSide
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import Lineup
 from rlm_rag.engine.past import Past
@@ -38,6 +40,7 @@ class Tree:
     lineup: Lineup
     slots: Slots
     past: Past
+    host: HostSide
     options: Mapping[str, Any]
 
 
@@ -56,7 +59,8 @@ class Parent:
 class Assignment:
     """What one RLM is to answer, and by which root model; the run's root has depth 0.
 
-    `images` are data URLs that its root model is shown with the question.
+    `images` are data URLs that its root model is shown with the question, `form` is what its
+    answer must be like.
     """
 
     run_id: str
@@ -65,3 +69,4 @@ class Assignment:
     depth: int = 0
     images: tuple[str, ...] = ()
     parent: Parent | None = None
+    form: Form | None = None

@@ -18,6 +18,7 @@ WORKER_FILES = (
     "rlm_rag/sandbox/inside/display.py",
     "rlm_rag/sandbox/inside/documents.py",
     "rlm_rag/sandbox/inside/execute.py",
+    "rlm_rag/sandbox/inside/hosted.py",
     "rlm_rag/sandbox/inside/interrupts.py",
     "rlm_rag/sandbox/inside/memory.py",
     "rlm_rag/sandbox/inside/misuse.py",

@@ -41,6 +41,9 @@ def test_an_answer_prints_the_documented_object():
     assert json.loads(json.dumps(answer.to_dict())) == {
         "schema_version": 1,
         "answer": "In a.py:3.",
+        "data": None,
+        "fits": None,
+        "artifacts": [],
         "citations": [
             {
                 "path": "a.py",

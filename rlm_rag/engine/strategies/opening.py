@@ -121,6 +121,11 @@ def in_place_of(assignment: Assignment) -> Assignment:
     return replace(assignment, run_id=f"{assignment.run_id}.retrieve", parent=parent)
 
 
+def _with_form(system: str, assignment: Assignment) -> str:
+    form = assignment.form
+    return system if form is None else f"{system.rstrip()}\n\n{form.instruction}\n"
+
+
 @asynccontextmanager
 async def _open_answering(
     strategy: str, tree: Tree, assignment: Assignment, view: View
@@ -137,7 +142,7 @@ async def _open_answering(
     )
     yield Answering(
         run_id=assignment.run_id,
-        system=steps.system.system,
+        system=_with_form(steps.system.system, assignment),
         prepare=steps.prepare,
         search=steps.search,
         calls=model_calls(tree, assignment),

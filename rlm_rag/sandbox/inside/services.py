@@ -7,6 +7,7 @@ error comes back in the shape of the function's result, and as a line on the blo
 from __future__ import annotations
 
 from rlm_rag.sandbox.inside.delegation import delegating_functions
+from rlm_rag.sandbox.inside.hosted import hosted_functions
 from rlm_rag.sandbox.inside.misuse import forgiving
 from rlm_rag.sandbox.inside.reply import Replies, Reply, Text
 from rlm_rag.sandbox.inside.tasks import task_functions
@@ -22,14 +23,7 @@ if TYPE_CHECKING:
         ) -> dict[str, Any]: ...
 
 
-# Names that the house promises and that a host may not offer (yet): they say so when called.
-PROMISED = (
-    "load_library",
-    "todo",
-    "save_artifact",
-    "ask_user_question",
-    "advance_phase",
-)
+HOSTED = ("todo", "advance_phase", "save_artifact", "ask_user_question", "load_library")
 # What fails in a large batch fails for one reason; the rest can be seen in the replies.
 _MOST_REPORTED = 5
 _MOST_SHOWN_CHARS = 600
@@ -58,14 +52,17 @@ class Services:
         own = (*self._pointers(), *self._texts(), *self._sub_models())
         found = self._forgiving(own) | self._forgiving(delegating_functions(self))
         found |= self._forgiving(task_functions(self, {name: found[name] for name in SPAWNABLE}))
-        for name in PROMISED:
-            found[name] = self._passed_on(name)
+        found |= self._forgiving(hosted_functions(self))
         for name in tools:
-            found[name] = self._passed_on(name, is_tool=True)
+            found[name] = self._tool(name)
         return found
 
     def _forgiving(self, made: Iterable[Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
         return {each.__name__: forgiving(each, self.said) for each in made}
+
+    def offers(self, name: str) -> bool:
+        """Whether the host serves a name, or the block can do without it."""
+        return name in self._offered or name not in HOSTED
 
     def fetch(self, name: str, /, *args: Any, **kwargs: Any) -> tuple[Any, str | None]:
         """Return what the host answers, or None and what was wrong."""
@@ -224,7 +221,7 @@ class Services:
             return iter([Reply.failed(wrong)] * len(prompts))
         return map(Reply.of, values)
 
-    def _passed_on(self, name: str, *, is_tool: bool = False) -> Callable[..., Any]:
+    def _tool(self, name: str) -> Callable[..., Any]:
         """Return a function that hands its arguments to the host as they are."""
 
         def function(*args: Any, **kwargs: Any) -> Any:
@@ -234,7 +231,7 @@ class Services:
             return Reply.failed(self.said(name, wrong))
 
         function.__name__ = function.__qualname__ = name
-        function.__doc__ = "A tool of the caller, run on the host." if is_tool else None
+        function.__doc__ = "A tool of the caller, run on the host."
         return function
 
 

@@ -173,7 +173,8 @@ class Worker:
         def capabilities() -> Text:
             """The functions, limits and figures of this run."""
             live, wrong = services.fetch("capabilities")
-            return names.capabilities_text(bound, init["info"] if wrong else live)
+            offered = {name: bound[name] for name in bound if services.offers(name)}
+            return names.capabilities_text(offered, init["info"] if wrong else live)
 
         def add_context(path: str, content: str) -> Text:
             """Add a text to `context` and to search, under `added:/`; returns its path."""
@@ -182,7 +183,19 @@ class Worker:
                 add_document(bound["context"], documents, str(added), content)
             return added
 
-        bound.update(capabilities=capabilities, add_context=forgiving(add_context, services.said))
+        def load_library(name: str) -> Any:
+            """Add a library of the caller to `context` and to search; returns the paths."""
+            added, wrong = services.fetch("load_library", name)
+            if wrong is not None:
+                return Reply.failed(services.said("load_library", wrong))
+            for path, content in added:
+                if documents is not None:
+                    add_document(bound["context"], documents, path, content)
+            return [path for path, _ in added]
+
+        bound["capabilities"] = capabilities
+        for function in (add_context, load_library):
+            bound[function.__name__] = forgiving(function, services.said)
         space.bind(bound)
         names.hint_on_open(packed)
         names.refuse_input()
