@@ -405,3 +405,40 @@ def test_without_git_a_work_tree_has_the_rules_of_its_own_list_and_of_its_parent
             "no": "ignored by git's rules",
         },
     )
+
+
+def test_worktrees_conflicts_submodules_and_sparse_checkouts_list_what_git_does(
+    root: Path, git: Git, tmp_path: Path
+) -> None:
+    write(root, {"in/a": "1\n", "out/b": "b\n", "f": "base\n", ".gitignore": "*.o\n"})
+    write(tmp_path / "lib", {"lib.c": "int x;\n"})
+    git("add", "-A")
+    git("commit", "-qm", "1")
+    git("-C", str(tmp_path / "lib"), "init", "-q")
+    git("-C", str(tmp_path / "lib"), "add", "-A")
+    git("-C", str(tmp_path / "lib"), "commit", "-qm", "1")
+    local = ("-c", "protocol.file.allow=always")
+    git(*local, "submodule", "add", "-q", str(tmp_path / "lib"), "third/lib")
+    git("commit", "-qam", "2")
+    git("checkout", "-qb", "side")
+    write(root, {"f": "side\n"})
+    git("commit", "-qam", "side")
+    git("checkout", "-q", "-")
+    write(root, {"f": "main\n"})
+    git("commit", "-qam", "main")
+    git("worktree", "add", "-q", str(tmp_path / "tree2"))
+    write(tmp_path / "tree2", {"new": "n", "z.o": "o"})
+    assert load(tmp_path / "tree2") == (
+        [".gitignore", ".gitmodules", "f", "in/a", "new", "out/b"],
+        {"third/lib": "a folder, not a file", "z.o": "ignored by git's rules"},
+    )
+    with pytest.raises(subprocess.CalledProcessError):
+        git("merge", "-q", "side")
+    with load_corpus(root) as corpus:
+        assert list(corpus.paths()) == [".gitignore", ".gitmodules", "f", "in/a", "out/b"]
+        assert "<<<<<<<" in corpus["f"].content
+    git("merge", "--abort")
+    git("sparse-checkout", "set", "--cone", "in")
+    paths, skipped = load(root)
+    assert paths == [".gitignore", ".gitmodules", "f", "in/a"]
+    assert skipped["out/b"] == "no longer there"
