@@ -12,7 +12,6 @@ _SIGNATURE_BYTES = 1000
 _DOC_BYTES = 2000
 _DOC_LINES = 60
 
-_SPACES = re.compile(r"\s+")
 _BRACKETS = re.compile(rb"[()]|\"(?:[^\"\\\n]|\\.){0,400}\"|'(?:[^'\\\n]|\\.){0,400}'")
 _MODIFIERS = re.compile(rb"[ \t]*(?:[\w@$]+[ \t]+)*")
 _ATTRIBUTE = re.compile(rb"\s*(?:@(?!interface\b)[\w.:]+|#?!?\[)")
@@ -33,7 +32,7 @@ def signature(text: bytes, start: int, name_end: int, body: int, *, last: int = 
     start = _after_attributes(text, start, name_end)
     end = body if body >= 0 else _line_end(text, name_end, last)
     written = text[start : min(end, start + _SIGNATURE_BYTES)].decode("utf-8", "replace")
-    shown = _SPACES.sub(" ", written).strip().removesuffix("{").rstrip()
+    shown = " ".join(written.split()).removesuffix("{").rstrip()
     return shown if len(shown) <= MAX_SIGNATURE_CHARS else shown[: MAX_SIGNATURE_CHARS - 1] + "…"
 
 
@@ -121,5 +120,5 @@ def _first(block: Sequence[bytes]) -> str:
 
 
 def _shown(line: bytes) -> str:
-    text = _SPACES.sub(" ", _MARKS.sub("", line[:_DOC_BYTES].decode("utf-8", "replace"))).strip()
+    text = " ".join(_MARKS.sub("", line[:_DOC_BYTES].decode("utf-8", "replace")).split())
     return text if len(text) <= MAX_DOC_CHARS else text[: MAX_DOC_CHARS - 1] + "…"

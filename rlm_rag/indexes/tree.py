@@ -37,7 +37,6 @@ _UNNAMED = {"companion": "Companion"}
 _UNDOCUMENTED = frozenset(("variable", "field", "enumerator", "heading", "key"))
 _QUALIFIED = frozenset(("function", "method", "class", "struct", "variable", "constant", "type"))
 _QUALIFIER = re.compile(r"(?P<scope>.+?)(?:::|\.|:)(?P<name>operator\b.*|~?\w+[?!=]?)", re.DOTALL)
-_SPACES = re.compile(r"\s+")
 
 
 @dataclass(slots=True)
@@ -212,7 +211,7 @@ def _text(node: Node) -> str:
     if node.type == "operator_cast":
         # Its node holds the parameters as well.
         text = text.partition("(")[0]
-    shown = _SPACES.sub(" ", text).strip("\"'`: ")
+    shown = " ".join(text.split()).strip("\"'`: ")
     if shown[:1] + shown[-1:] in ("()", "{}") and len(shown) > 2:
         shown = shown[1:-1].strip()
     return shown[:MAX_NAME_CHARS]
@@ -252,7 +251,8 @@ def _nested(found: Sequence[_Found], text: bytes, grammar: Grammar) -> Iterator[
         kind = _MEMBERS.get(one.kind, one.kind) if inside or one.scope else one.kind
         last = max(one.end, one.name_end) if kind in _SMALL else -1
         parents = [outer.name for outer in enclosing]
-        parents += [part for part in re.split(r"::|\.|:", one.scope) if part]
+        if one.scope:
+            parents += [part for part in re.split(r"::|\.|:", one.scope) if part]
         yield Definition(
             one.row + 1,
             kind,
@@ -272,7 +272,9 @@ def _same(one: _Found, other: _Found) -> bool:
 
 
 def _qualify(one: _Found) -> None:
-    if one.kind in _QUALIFIED and (match := _QUALIFIER.fullmatch(one.name)):
+    if one.name.isidentifier() or one.kind not in _QUALIFIED:
+        return
+    if match := _QUALIFIER.fullmatch(one.name):
         one.scope = ".".join(part for part in (one.scope, match["scope"]) if part)
         one.name = match["name"]
 
