@@ -97,6 +97,8 @@ def _show_figures(answer: Answer) -> None:
     if not answer.found and coverage["looked"]:
         looked = "; ".join(coverage["looked"][:MAX_LOOKED_SHOWN])
         streams.note(streams.one_line(f"looked for: {looked}"))
+    for path in answer.artifacts:
+        streams.note(streams.one_line(f"saved: {path}"))
     for warning in answer.warnings:
         streams.note(streams.one_line(f"warning: {warning}"))
     if answer.trace:
@@ -112,7 +114,7 @@ def _saved(usage: dict[str, Any]) -> str:
 
 def _exit_code(answer: Answer) -> int:
     if answer.stop_reason == "answered":
-        return DONE
+        return PARTIAL if answer.fits is False else DONE
     if answer.stop_reason == "interrupted":
         streams.note("interrupted: the answer is partial")
         return INTERRUPTED

@@ -13,6 +13,7 @@ from rlm_rag.cli.display import Display, choose_display
 from rlm_rag.cli.estimate import show_estimate
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
+from rlm_rag.cli.offering import asker, offering_options, take_offering
 from rlm_rag.cli.options import (
     LIMIT_DEFAULTS,
     json_option,
@@ -72,6 +73,7 @@ def settings_options(command: Command) -> Command:
 @click.argument("arguments", nargs=-1, metavar="SOURCE... QUESTION")
 @settings_options
 @model_options
+@offering_options
 @click.option(
     "--image", multiple=True, type=click.Path(dir_okay=False), help="Shown with the question."
 )
@@ -105,19 +107,20 @@ def ask(
     """
     sources, question = split_last(arguments, what="the question", example=EXAMPLE)
     loading, models = take_loading(options), take_models(options)
+    offering, schema = take_offering(options)
     # A switch that is not given leaves the choice to the environment and the files.
     flags: dict[str, Value] = {"trace": False if no_trace else None, "cache": cache or None}
     settings = read_settings(options | flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
     _announce(settings)
     display = choose_display(quiet=quiet, verbose=verbose)
     _check_models(settings, models, with_keys=not estimate)
-    rlm = _rlm(settings, models, display)
+    rlm = _rlm(settings, display, ask_user=asker(display, quiet=quiet), **models, **offering)
     with opened(sources, **loading) as corpus:
         if estimate:
             show_estimate(rlm.estimate(corpus, question), as_json=as_json)
             return DONE
         try:
-            answer = answered(lambda: rlm.ask(corpus, question, images=image))
+            answer = answered(lambda: rlm.ask(corpus, question, images=image, schema=schema))
         finally:
             display.close()
         return show_answer(
@@ -151,7 +154,7 @@ def _check_models(settings: Settings, models: ModelFlags, *, with_keys: bool) ->
             open_model(name, api_base=settings.api_base)
 
 
-def _rlm(settings: Settings, models: ModelFlags, display: Display) -> RLM:
+def _rlm(settings: Settings, display: Display, **flags: Any) -> RLM:
     from rlm_rag.rlm import RLM
 
     limits: dict[str, Any] = dict(settings.limits)
@@ -170,5 +173,5 @@ def _rlm(settings: Settings, models: ModelFlags, display: Display) -> RLM:
         cache=settings.cache,
         trace=settings.trace,
         on_event=display,
-        **models,
+        **flags,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from rlm_rag.cli import streams
@@ -19,8 +20,10 @@ from rlm_rag.trace.events import (
     ReplyReceived,
     Retrieved,
     RunStarted,
+    Served,
     TurnStarted,
 )
+from rlm_rag.trace.sanitize import printable_line
 
 ERASE_LINE = "\r\x1b[K"
 SHORTEST_INTERVAL_SECONDS = 0.1
@@ -37,6 +40,7 @@ class ProgressLine:
         self._started = time.monotonic()
         self._shown_at = 0.0
         self._root = ""
+        self._phase = ""
         self._children = 0
         self._turn = 0
         self._lookups = 0
@@ -44,14 +48,25 @@ class ProgressLine:
         self._tokens = 0
         self._usd: float | None = 0.0
         self._doing = "starting"
+        self._is_paused = False
 
     def __call__(self, event: Event) -> None:
         with self._lock:
             self._count(event)
             now = time.monotonic()
-            if now - self._shown_at >= SHORTEST_INTERVAL_SECONDS:
+            if not self._is_paused and now - self._shown_at >= SHORTEST_INTERVAL_SECONDS:
                 self._shown_at = now
                 streams.to_stderr(ERASE_LINE + self._line(now)[: _columns() - 1])
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the terminal to somebody else; what happens is counted."""
+        self.close()
+        self._is_paused = True
+        try:
+            yield
+        finally:
+            self._is_paused = False
 
     def close(self) -> None:
         with self._lock:
@@ -71,6 +86,8 @@ class ProgressLine:
                 self._doing = "asking the model"
             case BlockStarted() if event.run == self._root:
                 self._doing = "running code"
+            case Served(name="advance_phase") if event.run == self._root and not event.error:
+                self._phase = f" ({printable_line(str(event.result))})"
             case Retrieved():
                 self._lookups += 1
             case CallSent():
@@ -85,7 +102,7 @@ class ProgressLine:
         self._usd = None if self._usd is None or usd is None else self._usd + usd
 
     def _line(self, now: float) -> str:
-        parts = [f"turn {self._turn}: {self._doing}", f"{self._lookups} look-ups"]
+        parts = [f"turn {self._turn}{self._phase}: {self._doing}", f"{self._lookups} look-ups"]
         if self._children:
             parts.append("1 child" if self._children == 1 else f"{self._children} children")
         if self._in_flight > 1:
@@ -105,6 +122,9 @@ class VerboseLog:
         for line in _verbose_lines(event):
             streams.note(line)
 
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def close(self) -> None:
         pass
 
@@ -112,6 +132,9 @@ class VerboseLog:
 class Silence:
     def __call__(self, event: Event) -> None:
         pass
+
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> None:
         pass
@@ -144,6 +167,8 @@ def _verbose_lines(event: Event) -> list[str]:
             return [f"   {event.name}({arguments})"]
         case ReplyReceived():
             return [f"   {event.model}: {event.error or f'replied in {event.seconds:.1f} s'}"]
+        case Served(name="advance_phase") if not event.error:
+            return [f"== {event.result}"]
         case LimitReached():
             return [f"== limit {event.name}: {event.detail}"]
     return []

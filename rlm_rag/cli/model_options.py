@@ -74,7 +74,7 @@ def take_models(options: dict[str, Any]) -> ModelFlags:
         allow_models=options.pop("allow_model"),
         model_options={
             name: _value(text)
-            for name, text in _pairs("--model-option", options.pop("model_option"), "top_p=0.9")
+            for name, text in pairs("--model-option", options.pop("model_option"), "top_p=0.9")
         },
     )
 
@@ -82,7 +82,7 @@ def take_models(options: dict[str, Any]) -> ModelFlags:
 def _depths(given: Sequence[str]) -> dict[int, str]:
     example = "1=openai/gpt-5-mini"
     depths: dict[int, str] = {}
-    for depth, name in _pairs("--model-at-depth", given, example):
+    for depth, name in pairs("--model-at-depth", given, example):
         if not depth.isdecimal() or int(depth) < 1:
             raise UsageError(
                 f"--model-at-depth {depth}={name}: {depth!r} is no depth from 1 on",
@@ -92,16 +92,21 @@ def _depths(given: Sequence[str]) -> dict[int, str]:
     return depths
 
 
-def _pairs(option: str, given: Sequence[str], example: str) -> list[tuple[str, str]]:
-    pairs = []
+def pairs(option: str, given: Sequence[str], example: str) -> list[tuple[str, str]]:
+    """Return values of the form NAME=VALUE as name and value.
+
+    Raises:
+        UsageError: one that is not.
+    """
+    found = []
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or not value.strip():
             raise UsageError(
                 f"{option} {text}: no such pair", hint=f"for example {option} {example}"
             )
-        pairs.append((name.strip(), value.strip()))
-    return pairs
+        found.append((name.strip(), value.strip()))
+    return found
 
 
 def _value(text: str) -> Any:

@@ -13,6 +13,7 @@ import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.exits import DONE
+from rlm_rag.cli.offering import asker
 from rlm_rag.cli.options import Loading, json_option, opened, source_options, take_loading
 from rlm_rag.errors import RlmRagError, UsageError
 from rlm_rag.trace.store import RunFile, TraceStore
@@ -141,7 +142,14 @@ def resume(
     raised = {name: value for name, value in options.items() if value is not None}
 
     def again(corpus: SearchableCorpus | None, display: Display) -> Answer:
-        return resume_run(run, corpus, raised=raised, api_base=api_base, on_event=display)
+        return resume_run(
+            run,
+            corpus,
+            raised=raised,
+            api_base=api_base,
+            on_event=display,
+            ask_user=asker(display, quiet=quiet),
+        )
 
     return _answer_again(again, sources, loading, quiet=quiet, verbose=verbose, as_json=as_json)
 

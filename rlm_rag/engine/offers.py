@@ -170,16 +170,14 @@ def offers_again(
     """Return the offers of a run that is taken up again; functions are given anew.
 
     Raises:
-        UsageError: it had a tool, a library or a person to ask that is not given now.
+        UsageError: it had a tool that is not given now.
     """
     given = {tool.name: tool for tool in map(tool_of, tools)}
     missing = [name for name, *_ in recorded["tools"] if name not in given]
-    if recorded["ask_user"] and ask_user is None:
-        missing.append("ask_user")
     if missing and not replays:
         raise UsageError(
             f"the run had functions that are not given now: {', '.join(missing)}",
-            hint="traces keep no function; give tools=[...] and ask_user=...",
+            hint="traces keep no function; give tools=[...]",
         )
     return Offers(
         # Told of as they were then, since prompts are compared.
@@ -190,12 +188,12 @@ def offers_again(
         child_tools=None if recorded["child_tools"] is None else tuple(recorded["child_tools"]),
         libraries=recorded["libraries"],
         artifacts=None if recorded["artifacts"] is None else Path(recorded["artifacts"]),
-        ask_user=ask_user or (_nobody if recorded["ask_user"] else None),
+        ask_user=(ask_user or _nobody) if recorded["ask_user"] else None,
     )
 
 
 def _nobody(question: Question) -> str:
-    raise LookupError(f"nobody is asked again: {question.text}")
+    raise LookupError(f"there is nobody to ask: {question.text}")
 
 
 def offers_of(

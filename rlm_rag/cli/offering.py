@@ -1,0 +1,109 @@
+"""What a command line offers the blocks of a run: a form, libraries, a folder, its user."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+import click
+
+from rlm_rag.cli import streams
+from rlm_rag.cli.display import Display
+from rlm_rag.cli.model_options import pairs
+from rlm_rag.errors import UsageError
+
+if TYPE_CHECKING:
+    from rlm_rag.engine.offers import AskUser, Question
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--schema",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="A JSON schema that the answer must fit.",
+    ),
+    click.option(
+        "--library",
+        multiple=True,
+        metavar="NAME=SOURCE",
+        help="What code may add to the corpus by load_library.",
+    ),
+    click.option(
+        "--artifacts",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Where code may leave files by save_artifact.",
+    ),
+)
+
+
+class Offering(TypedDict):
+    """The flags that `RLM` takes as they are."""
+
+    libraries: dict[str, str]
+    artifacts: Path | None
+
+
+def offering_options(command: Command) -> Command:
+    """Add the options."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def take_offering(options: dict[str, Any]) -> tuple[Offering, dict[str, Any] | None]:
+    """Take the values of `offering_options` out of all the options: for `RLM`, and the schema.
+
+    Raises:
+        UsageError: a library that is not NAME=SOURCE, or a schema that cannot be read.
+    """
+    return Offering(
+        libraries=_libraries(options.pop("library")), artifacts=options.pop("artifacts")
+    ), _schema(options.pop("schema"))
+
+
+def _libraries(given: Sequence[str]) -> dict[str, str]:
+    return dict(pairs("--library", given, "handbook=./handbook"))
+
+
+def _schema(path: Path | None) -> dict[str, Any] | None:
+    if path is None:
+        return None
+    from rlm_rag.engine.form import form_of
+
+    try:
+        schema = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"--schema {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--schema {path} is no JSON: {error}") from error
+    # Before the sources are read, so that a wrong one is told at once.
+    form_of(schema)
+    found: dict[str, Any] = schema
+    return found
+
+
+def asker(display: Display, *, quiet: bool = False) -> AskUser | None:
+    """Return what asks the user of a terminal; None where nobody is there to read or to type."""
+    if quiet or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+
+    def ask(question: Question) -> str:
+        with display.paused():
+            streams.note(f"\nThe model asks: {question.text}")
+            for number, option in enumerate(question.options, 1):
+                streams.note(f"  {number}. {option}")
+            streams.note("> ", end="")
+            typed = sys.stdin.readline()
+        if not typed:
+            raise EOFError("the terminal is closed")
+        answer = typed.strip()
+        chosen = int(answer) if answer.isascii() and answer.isdecimal() else 0
+        return question.options[chosen - 1] if 0 < chosen <= len(question.options) else answer
+
+    return ask
