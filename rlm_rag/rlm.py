@@ -19,6 +19,7 @@ from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.engine.offers import AskUser, Tool, offers_of
 from rlm_rag.engine.options import RunOptions
+from rlm_rag.engine.pool import Share
 from rlm_rag.engine.run import Run
 from rlm_rag.errors import UsageError
 from rlm_rag.loaders.source import Source
@@ -57,6 +58,7 @@ class RlmOptions(TypedDict, total=False):
     libraries: Mapping[str, Source] | None
     artifacts: str | Path | None
     ask_user: AskUser | None
+    share: Share | None
 
 
 class RLM:
@@ -82,6 +84,9 @@ class RLM:
     RLMs have them too, or those that `child_tools` names. `libraries` are sources by name that a
     block may add with `load_library`, `artifacts` is the folder that `save_artifact` writes to,
     `ask_user` is given each `Question` of `ask_user_question` and returns the answer.
+
+    RLMs with a `share` of one `Pool` keep its sum of money and its number of requests in flight
+    together, beside the limits of each.
     """
 
     def __init__(
@@ -113,6 +118,7 @@ class RLM:
         libraries: Mapping[str, Source] | None = None,
         artifacts: str | Path | None = None,
         ask_user: AskUser | None = None,
+        share: Share | None = None,
     ) -> None:
         _check_types(model=(model, str), limits=(limits, Limits), on_event=(on_event, Callable))
         self._options = RunOptions(
@@ -135,6 +141,7 @@ class RLM:
                 artifacts=artifacts,
                 ask_user=ask_user,
             ),
+            share=share,
         )
 
     def ask(

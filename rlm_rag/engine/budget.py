@@ -17,6 +17,7 @@ from typing import Literal
 from rlm_rag.engine import meter
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.pool import ROUNDING_USD, Share
 from rlm_rag.models.base import Usage
 
 CallRole = Literal["root", "sub"]
@@ -26,7 +27,6 @@ FINAL_SHARE = 0.25
 leave something to work with."""
 
 DEFAULT_FINAL_SECONDS = 30.0
-_ROUNDING_USD = 1e-9
 
 
 class LimitReached(Exception):
@@ -88,7 +88,8 @@ class Budget:
 
     One final root call is kept back from the start in calls, tokens, money and time; only
     `reserve_final` may use it. `final` estimates it until `expect_final` knows better. A run that
-    is taken up again has taken `elapsed_seconds`, and `carry_over` counts what it had spent.
+    is taken up again has taken `elapsed_seconds`, and `carry_over` counts what it had spent. A
+    `share` in a pool of money bounds it besides.
     """
 
     def __init__(
@@ -98,15 +99,18 @@ class Budget:
         clock: Callable[[], float] = time.monotonic,
         final: CallEstimate | None = None,
         elapsed_seconds: float = 0.0,
+        share: Share | None = None,
     ) -> None:
         self._limits = limits
+        self._share = share
         self._clock = clock
         self._started = clock() - elapsed_seconds
         self._final = final or CallEstimate(0, 0, 0.0)
         self._final_taken = False
         self._pending: dict[int, _Pending] = {}
         self._promised = _Amounts()
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        # Those who wait for money of a pool are woken by whichever run gives some back.
+        self._waiting = deque[asyncio.Future[None]]() if share is None else share.pool.waiting
         self._next_id = 1
         self._spent = _Amounts()
         self._usage = Usage()
@@ -212,6 +216,7 @@ class Budget:
             )
         self._withdraw(self._pending.pop(reservation.id))
         self._spend(usage, estimate)
+        self._give_back(estimate, estimate.usd or 0.0 if usage.usd is None else usage.usd)
         self._count(usage, reservation.model, reservation.role)
         self._wake_next()
         return usage
@@ -229,6 +234,7 @@ class Budget:
         if pending is None:
             return
         self._withdraw(pending)
+        self._give_back(reservation.estimate, 0.0)
         if reservation.final:
             self._final_taken = False
         self._wake_next()
@@ -257,6 +263,12 @@ class Budget:
     def by_role(self) -> Mapping[CallRole, Usage]:
         """What settled calls cost, by `root` and `sub`."""
         return MappingProxyType(dict(self._by_role))
+
+    @property
+    def bounds_replies(self) -> bool:
+        """Whether a limit in tokens or money holds, so that a reply's length must be known."""
+        shared = self._share is not None and self._share.pool.usd is not None
+        return shared or self._limits.tokens is not None or self._limits.usd is not None
 
     def elapsed_seconds(self) -> float:
         """Time since the budget was made."""
@@ -320,7 +332,13 @@ class Budget:
         self._next_id += 1
         self._pending[reservation.id] = _Pending(reservation)
         self._promise(_Amounts(1, estimate.tokens, estimate.usd or 0.0))
+        if self._share is not None:
+            self._share.pool.promise(estimate.usd or 0.0)
         return reservation
+
+    def _give_back(self, estimate: CallEstimate, spent_usd: float) -> None:
+        if self._share is not None:
+            self._share.pool.settle(estimate.usd or 0.0, spent_usd)
 
     def _promise(self, more: _Amounts) -> None:
         held = self._promised
@@ -358,10 +376,27 @@ class Budget:
     def _check(self, estimate: CallEstimate, *, keep_final: bool) -> None:
         refusal = self._refusal(estimate, self._committed(keep_final=keep_final), keep_final)
         if refusal is None:
+            self._check_pool(estimate, waits=keep_final)
             return
         alone = self._committed(keep_final=keep_final, in_flight=False)
         refusal.may_fit_later = self._refusal(estimate, alone, keep_final) is None
         raise refusal
+
+    def _check_pool(self, estimate: CallEstimate, *, waits: bool) -> None:
+        if self._share is None or self._share.pool.usd is None:
+            return
+        pool, usd = self._share.pool, estimate.usd
+        if usd is not None and pool.fits(usd):
+            return
+        may_fit_later = waits and usd is not None and pool.fits(usd, in_flight=False)
+        if not may_fit_later:
+            self._share.refused = True
+        price = "a call of unknown price" if usd is None else f"a call of up to ${usd:.4f}"
+        raise LimitReached(
+            "budget_usd",
+            f"{price} does not fit in the ${pool.left_usd:.4f} left of ${pool.usd:g} for all runs",
+            may_fit_later=may_fit_later,
+        )
 
     def _refusal(
         self, estimate: CallEstimate, committed: _Amounts, keep_final: bool
@@ -384,7 +419,7 @@ class Budget:
             return None
         if estimate.usd is None:
             return LimitReached("budget_usd", "the price of a call is not known")
-        if committed.usd + estimate.usd > limits.usd + _ROUNDING_USD:
+        if committed.usd + estimate.usd > limits.usd + ROUNDING_USD:
             left_usd = max(0.0, limits.usd - committed.usd)
             return LimitReached(
                 "budget_usd",

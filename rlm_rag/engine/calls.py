@@ -251,7 +251,7 @@ class ModelCalls:
         """The output cap that is sent for `asked` tokens; None leaves it to the provider."""
         if asked is not None:
             return asked
-        if self._limits.tokens is None and self._limits.usd is None:
+        if not self._budget.bounds_replies:
             return None
         return min(CAP_TOKENS, facts.max_output_tokens or CAP_TOKENS)
 

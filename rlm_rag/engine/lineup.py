@@ -12,11 +12,11 @@ from typing import Any
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.pool import Pool
 from rlm_rag.errors import UsageError
 from rlm_rag.models.absent import AbsentModel
 from rlm_rag.models.base import LanguageModel
 from rlm_rag.models.cache import ReplyCache, default_cache_file
-from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.prices import Price, facts_of, parse_price
 from rlm_rag.models.router import close_model, open_model, provider_name, replies_in_order
 from rlm_rag.models.sharing import SharedReplies
@@ -84,11 +84,13 @@ async def open_lineup(
     limits: Limits,
     cache: bool | Path = False,
     absent: bool = False,
+    pool: Pool | None = None,
 ) -> AsyncIterator[Lineup]:
     """Open a run's models, and the cache of replies where one is asked for; both end with it.
 
     `cache` True is the user's own, a path another. Nothing is sent. With `absent`, the models
-    have their names and figures, need no key, and answer nothing.
+    have their names and figures, need no key, and answer nothing. `pool` has the limiters of all
+    runs that share it.
 
     Raises:
         ModelError: a name or key that cannot be used.
@@ -103,7 +105,7 @@ async def open_lineup(
             # It may have to wait for another process.
             stack.push_async_callback(asyncio.to_thread, kept.close)
         shared = SharedReplies(kept)
-        lineup = Lineup(names, settings, shared=shared, limits=limits, absent=absent)
+        lineup = Lineup(names, settings, shared=shared, limits=limits, absent=absent, pool=pool)
         stack.push_async_callback(lineup.aclose)
         yield lineup
 
@@ -119,6 +121,7 @@ class Lineup:
         shared: SharedReplies,
         limits: Limits,
         absent: bool = False,
+        pool: Pool | None = None,
     ) -> None:
         _check_extra(settings.extra)
         self._absent = absent
@@ -126,7 +129,7 @@ class Lineup:
         self._settings = settings
         self._shared = shared
         self._limits = limits
-        self._limiters: dict[str, Limiter] = {}
+        self._pool = pool or Pool(concurrency=limits.concurrency)
         self._fallbacks: Fallbacks[PricedModel] = Fallbacks()
         self._models = {name: self._opened(name) for name in names.all()}
         self._fallbacks.models = tuple(self._models[name] for name in names.fallbacks)
@@ -175,7 +178,8 @@ class Lineup:
         settings = self._settings
         price = None if settings.price is None else parse_price(settings.price)
         facts = facts_of(name, api_base=settings.api_base, price=price)
-        if self._limits.usd is not None and facts.price is None:
+        limited = self._limits.usd is not None or self._pool.usd is not None
+        if limited and facts.price is None:
             raise UsageError(
                 f"the price of {name} is not known, so a limit in dollars cannot be kept",
                 hint="give it: --price INPUT/OUTPUT, in dollars a million tokens",
@@ -184,7 +188,7 @@ class Lineup:
         return PricedModel(
             self._model(name, price),
             facts,
-            self._limiters.setdefault(provider, Limiter(self._limits.concurrency)),
+            self._pool.limiter(provider),
             api_base=settings.api_base,
             temperature=settings.temperature,
             extra=settings.extra,

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.engine.offers import NOTHING, Offers
+from rlm_rag.engine.pool import Share
 from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.trace.events import Event, Resumed, RunStarted
@@ -36,6 +37,7 @@ class RunOptions:
     cache: bool | Path
     on_event: Callable[[Event], None] | None
     offers: Offers = NOTHING
+    share: Share | None = None
 
 
 def to_record(

@@ -160,11 +160,16 @@ class Run:
             limits=options.limits,
             cache=options.cache,
             absent=self._past.is_over,
+            pool=None if options.share is None else options.share.pool,
         )
 
     def _carried_over(self) -> tuple[Budget, Coverage]:
         """Return a budget and a coverage with what the past has of them."""
-        budget = Budget(self._options.limits, elapsed_seconds=self._past.elapsed_seconds)
+        budget = Budget(
+            self._options.limits,
+            elapsed_seconds=self._past.elapsed_seconds,
+            share=self._options.share,
+        )
         for sent, usage in self._past.spent():
             estimate = CallEstimate(0, 0, sent.estimate.get("usd"))
             budget.carry_over(

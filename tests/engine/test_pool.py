@@ -1,0 +1,89 @@
+"""Runs that share a pool spend no more than its sum together."""
+
+import asyncio
+
+import pytest
+
+from rlm_rag import RLM, load
+from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached
+from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.pool import Pool
+from rlm_rag.errors import UsageError
+from rlm_rag.models.base import Usage
+
+DOLLAR = CallEstimate(10, 10, 1.0)
+
+
+def test_what_one_run_has_in_flight_is_not_left_for_another():
+    pool = Pool(usd=2.5)
+    shares = [pool.share(), pool.share()]
+    one, other = (Budget(Limits(), share=share) for share in shares)
+    held = one.reserve(DOLLAR)
+    other.reserve(DOLLAR)
+    with pytest.raises(LimitReached) as refusal:
+        other.reserve(DOLLAR)
+    assert (refusal.value.name, refusal.value.may_fit_later) == ("budget_usd", True)
+    one.settle(held, Usage(calls=1, usd=0.9))
+    with pytest.raises(LimitReached) as refusal:
+        other.reserve(CallEstimate(0, 0, 1.7))
+    assert not refusal.value.may_fit_later
+    assert [share.refused for share in shares] == [False, True]
+    assert pool.left_usd == pytest.approx(0.6)
+
+
+def test_a_call_waits_for_money_that_another_run_gives_back():
+    async def both():
+        pool = Pool(usd=1.5)
+        share = pool.share()
+        one, other = Budget(Limits(), share=pool.share()), Budget(Limits(), share=share)
+        held = one.reserve(DOLLAR)
+        waiting = asyncio.ensure_future(other.admit(DOLLAR))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        one.settle(held, Usage(calls=1, usd=0.25))
+        other.settle(await waiting, Usage(calls=1, usd=0.5))
+        return pool.spent_usd, share.refused
+
+    assert asyncio.run(both()) == (0.75, False)
+
+
+def test_a_call_that_was_not_sent_gives_all_back_and_a_lost_one_nothing():
+    pool = Pool(usd=3.0, spent_usd=1.0)
+    budget = Budget(Limits(), share=pool.share())
+    budget.release(budget.reserve(DOLLAR))
+    budget.settle(budget.reserve(DOLLAR), None)
+    assert (pool.spent_usd, pool.left_usd) == (2.0, 1.0)
+    with pytest.raises(LimitReached):
+        budget.reserve(CallEstimate(1, 1, None))
+
+
+def test_a_negative_sum_is_refused():
+    with pytest.raises(UsageError):
+        Pool(usd=-1.0)
+
+
+def test_runs_of_several_rlms_keep_one_sum(openai_server):
+    openai_server.script = lambda _: "The answer is seven."
+    # A request is admitted with 4,096 tokens of output, four dollars, and costs 7 tokens of it.
+    pool = Pool(usd=4.2)
+
+    def asked(share):
+        rlm = RLM(
+            model="m",
+            api_base=openai_server.api_base,
+            price="1/1000",
+            strategy="direct",
+            trace=False,
+            share=share,
+        )
+        return rlm.ask(corpus, "What is it?")
+
+    shares = [pool.share() for _ in range(20)]
+    with load(text="a corpus") as corpus:
+        answers = [asked(share) for share in shares]
+    reasons = [answer.stop_reason for answer in answers]
+    assert (reasons[0], reasons[-1]) == ("answered", "budget_usd")
+    assert [share.refused for share in shares] == [each == "budget_usd" for each in reasons]
+    assert pool.spent_usd == pytest.approx(sum(each.usage.usd or 0 for each in answers))
+    assert pool.spent_usd <= 4.2
+    assert len(openai_server.received) == reasons.count("answered")
