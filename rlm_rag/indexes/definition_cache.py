@@ -143,8 +143,9 @@ def _in_file(path: Path, max_bytes: int) -> sqlite3.Connection:
 def _connected(place: str) -> sqlite3.Connection:
     database = sqlite3.connect(place, timeout=_BUSY_SECONDS, check_same_thread=False)
     try:
-        # A file that a power cut left damaged is made anew.
+        # A file that a power cut left damaged is made anew; what another put in it is not run.
         database.execute("PRAGMA synchronous = OFF")
+        database.execute("PRAGMA trusted_schema = OFF")
         database.executescript(_SCHEMA)
     except BaseException:
         database.close()
