@@ -69,6 +69,7 @@ class _Asking:
     turn: int | None
     max_output_tokens: int | None
     final: bool
+    summary: bool = False
 
 
 class ModelCalls:
@@ -107,11 +108,13 @@ class ModelCalls:
         turn: int | None = None,
         max_output_tokens: int | None = None,
         final: bool = False,
+        summary: bool = False,
     ) -> Completion:
         """Send one call, retries included; `final` draws on what was reserved for the last one.
 
         Where only calls in flight keep it from fitting the limits, it waits for them. A root
-        call is known by its `turn`, a leaf call by its place: `block`, `seq`, `item`.
+        call is known by its `turn`, one for a `summary` of older turns apart; a leaf call by its
+        place: `block`, `seq`, `item`.
 
         Raises:
             LimitReached: the call does not fit what is left; nothing was sent.
@@ -128,6 +131,7 @@ class ModelCalls:
             turn,
             max_output_tokens,
             final,
+            summary,
         )
         recorded = self._recorded(asking)
         if recorded is not None and recorded.completion is not None:
@@ -162,6 +166,8 @@ class ModelCalls:
         past, run = self._past, self._run_id
         if asking.final:
             return past.last_reply(run, asking.turn, asking.messages)
+        if asking.turn is not None and asking.summary:
+            return past.summary_reply(run, asking.turn)
         if asking.turn is not None:
             return past.root_reply(run, asking.turn)
         return past.leaf_reply(run, asking.block, asking.seq, asking.item, asking.messages)
@@ -277,6 +283,7 @@ class ModelCalls:
                 messages=[{"role": m.role, "content": m.content} for m in messages],
                 item=asking.item,
                 estimate={} if estimate is None else asdict(estimate),
+                summary=asking.summary,
             )
         )
         return self._sent

@@ -6,10 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rlm_rag.models.base import Message
+from rlm_rag.models.tokens import count_message_tokens
 from rlm_rag.sandbox.session import BlockError, BlockResult
 
 QUESTION_HEADING = "# Question"
 CORPUS_HEADING = "# Corpus"
+BEFORE_HEADING = "# Earlier in this conversation"
+SUMMARY_HEADING = "# Your turns so far, in summary"
+SUMMARY_NOTE = (
+    "(In full they are in the REPL as `history`, a list of dicts with turn, role and content; a "
+    "variable of yours by that name is now `own_history`.)"
+)
 # A longer message is cut, and stands in the traceback as far as that goes.
 MAX_MESSAGE_CHARS = 500
 
@@ -24,7 +31,12 @@ class RanBlock:
 
 
 class History:
-    """The messages of one run, roles alternating; `take_new` gives those since the last call."""
+    """The messages of one run, roles alternating; `take_new` gives those since the last call.
+
+    `before` is what a conversation said earlier, and stands ahead of the question. Older turns
+    can be folded into a summary, and what the model is told in one turn cut to `told_chars`; the
+    `record` has every message whole.
+    """
 
     def __init__(
         self,
@@ -34,14 +46,76 @@ class History:
         figures: str,
         status: str,
         images: tuple[str, ...] = (),
+        before: str = "",
     ) -> None:
         first = f"{QUESTION_HEADING}\n{question}\n\n{CORPUS_HEADING}\n{figures}\n\n{status}"
+        if before:
+            first = f"{BEFORE_HEADING}\n{before}\n\n{first}"
         self._messages = [Message("system", system), Message("user", first, images)]
         self._taken = 0
+        self._folded = 0
+        self._summary = ""
+        self.told_chars: int | None = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        return tuple(self._messages)
+        """What the root model is sent."""
+        system, first, *rest = self._messages
+        if self._folded:
+            rest = rest[self._folded :]
+            first = replace(first, content=f"{first.content}\n\n{SUMMARY_HEADING}\n{self._summary}")
+        return (system, first, *map(self._cut, rest))
+
+    @property
+    def folded(self) -> int:
+        """How many of the oldest replies and outputs a summary stands for."""
+        return self._folded
+
+    @property
+    def turns(self) -> Sequence[tuple[int, Message]]:
+        """Every message but the system prompt, whole, with its turn."""
+        turn, found = 1, []
+        for message in self._messages[1:]:
+            found.append((turn, message))
+            turn += message.role == "assistant"
+        return found
+
+    def foldable(self, keep_tokens: int) -> int:
+        """Return how many messages to fold so that those after them have `keep_tokens` at most.
+
+        The last reply and what it was told stay in any case; `folded` where no more can go.
+        """
+        rest = self._messages[2:]
+        starts = [n for n, message in enumerate(rest) if message.role == "assistant"]
+        chosen = self._folded
+        for start in starts:
+            if start <= self._folded:
+                continue
+            chosen = start
+            if count_message_tokens(map(self._cut, rest[start:])) <= keep_tokens:
+                break
+        return chosen
+
+    def to_fold(self, count: int) -> Sequence[tuple[int, Message]]:
+        """Return those of the first `count` replies and outputs that no summary stands for yet."""
+        return self.turns[1 + self._folded : 1 + count]
+
+    @property
+    def summary(self) -> str:
+        """What stands for the turns that were folded; empty for none."""
+        return self._summary
+
+    def fold(self, count: int, summary: str) -> None:
+        """Put `summary` in the place of the first `count` replies and outputs."""
+        self._folded, self._summary = count, summary
+
+    def _cut(self, message: Message) -> Message:
+        most, text = self.told_chars, message.content
+        if most is None or len(text) <= most:
+            return message
+        half = most // 2
+        left_out = f"[... {len(text) - 2 * half:,} characters left out ...]"
+        return replace(message, content=f"{text[:half]}\n{left_out}\n{text[-half:]}")
 
     def replied(self, text: str) -> None:
         """Add the root model's reply; an empty one is shown as such, since servers refuse ''."""
@@ -67,11 +141,16 @@ class History:
             self._messages[place] = replace(self._messages[place], content=told["content"])
 
 
-def feedback(blocks: Sequence[RanBlock], notes: Sequence[str], status: str) -> str:
-    """Return what the root model is told after a turn: outputs, what did not run, what is left."""
+def feedback(
+    blocks: Sequence[RanBlock], notes: Sequence[str], status: str, memory: str = ""
+) -> str:
+    """Return what the root model is told after a turn: outputs, what did not run, what is left.
+
+    `memory` is what it keeps in `answers` and `plan`, in brief.
+    """
     parts = [_shown(block, many=len(blocks) > 1) for block in blocks]
     parts.extend(f"Note: {note}" for note in notes)
-    parts.append(status)
+    parts.extend(filter(None, (memory, status)))
     return "\n\n".join(parts)
 
 

@@ -13,21 +13,23 @@ from collections.abc import Mapping, Sequence
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.budget import Budget, LimitReached
 from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.compaction import Compaction
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.ending import Ending
 from rlm_rag.engine.hints import Hints
 from rlm_rag.engine.history import History, RanBlock, error_text, feedback
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.memory import Memory
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.prompts.texts import Profile
 from rlm_rag.engine.reply import Block, ParsedReply, parse_reply
 from rlm_rag.engine.stated import stated_answer
 from rlm_rag.engine.tasks import Tasks
-from rlm_rag.errors import ModelError, SandboxError
+from rlm_rag.errors import ContextWindowError, ModelError, SandboxError
 from rlm_rag.models.base import Completion
 from rlm_rag.sandbox.calls import uncounted
-from rlm_rag.sandbox.session import BlockResult, Session
+from rlm_rag.sandbox.session import BlockResult, Said, Session
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 
@@ -81,6 +83,16 @@ class Loop:
         self._doubts = doubts
         self._coverage = coverage
         self._hints = Hints()
+        self._memory = Memory()
+        self._compaction = Compaction(
+            run_id=run_id,
+            history=history,
+            calls=calls,
+            root=root,
+            budget=budget,
+            recorder=recorder,
+            past=past,
+        )
         self._simpler = simpler
         self._stumbles = 0
         self._doubted: Ending | None = None
@@ -105,7 +117,7 @@ class Loop:
         """The beginnings of what was said since the first prompt, as role and content."""
         return [
             {"role": message.role, "content": message.content[:EXCERPT_CHARS]}
-            for message in self._history.messages[2:]
+            for _, message in self._history.turns[1:]
         ]
 
     def so_far(self) -> str:
@@ -171,11 +183,20 @@ class Loop:
         told = self._past.turn(self._run_id, turn)
         if told is not None:
             self._history.retell(told)
-        completion = await self._calls.complete(
-            self._root, self._history.messages, role="root", turn=turn
-        )
+        await self._compaction.before(turn)
+        try:
+            completion = await self._complete(turn)
+        except ContextWindowError:
+            if turn == 1 or not await self._compaction.refused(turn):
+                raise
+            completion = await self._complete(turn)
         self._history.replied(completion.text)
         return completion
+
+    async def _complete(self, turn: int, *, final: bool = False) -> Completion:
+        return await self._calls.complete(
+            self._root, self._history.messages, role="root", turn=turn, final=final
+        )
 
     async def _act(self, turn: int, reply: Completion) -> Ending | None:
         parsed = parse_reply(reply.text)
@@ -197,7 +218,8 @@ class Loop:
         notes += self._tasks.notes()
         notes += (f"Your parent says: {text}" for text in self._inbox)
         self._inbox.clear()
-        self._history.told(feedback(ran, notes, self._status(turn + 1)))
+        memory = self._memory.after([block.result for block in ran])
+        self._history.told(feedback(ran, notes, self._status(turn + 1), memory))
         return None
 
     def _step_down(self, ran: Sequence[RanBlock]) -> None:
@@ -281,6 +303,8 @@ class Loop:
         self._coverage.ran(code)
         self._recorder.record(events.BlockStarted(run=run, turn=turn, block=block, code=code))
         self._in_block = True
+        if self._history.folded:
+            self._session.tell_history(self._record())
         # A child's block has a clock of its own, and is no time of its parent's block.
         with uncounted():
             result = await self._session.run(
@@ -318,10 +342,9 @@ class Loop:
         new = self._history.take_new()
         turn = self.iterations + 1
         self._recorder.record(events.TurnStarted(run=self._run_id, turn=turn, messages=new))
+        await self._compaction.before(turn, may_ask=False)
         try:
-            completion = await self._calls.complete(
-                self._root, self._history.messages, role="root", turn=turn, final=True
-            )
+            completion = await self._complete(turn, final=True)
         except (ModelError, LimitReached):
             return self._fallback(stop_reason, detail, detail)
         text = await self._last_text(completion.text)
@@ -396,6 +419,9 @@ class Loop:
         if self._last_output.strip():
             text += f"\n\nThe last output was:\n{self._last_output.strip()[-EXCERPT_CHARS:]}"
         return Ending(text, stop_reason, detail, is_answer=False)
+
+    def _record(self) -> list[Said]:
+        return [Said(0, turn, each.role, each.content) for turn, each in self._history.turns]
 
     def _status(self, turn: int) -> str:
         return status_line(turn, self._limits, self._budget)

@@ -119,6 +119,14 @@ class Past:
         """Return the root model's reply to a turn, None where none came."""
         return self._recorded.root_replies.get((run, turn))
 
+    def compactions(self, run: str, turn: int) -> Sequence[events.Compacted]:
+        """Return how a run's older turns were folded before a turn, in order."""
+        return self._recorded.compactions.get((run, turn), ())
+
+    def summary_reply(self, run: str, turn: int) -> Call | None:
+        """Return the summary that the root model was asked for before a turn."""
+        return self._recorded.summaries.get((run, turn))
+
     def last_reply(self, run: str, turn: int | None, messages: Sequence[Message]) -> Call | None:
         """Return the reply to a last request in that turn, which stands at the prompt's end."""
         words = self._recorded.last_words.get(run, [])

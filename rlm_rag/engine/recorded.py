@@ -54,6 +54,8 @@ class Recorded:
     outputs: dict[Turn, events.BlockOutput] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     root_replies: dict[Turn, Call] = field(default_factory=dict)
+    compactions: dict[Turn, list[events.Compacted]] = field(default_factory=dict)
+    summaries: dict[Turn, Call] = field(default_factory=dict)
     endings: dict[str, events.LimitReached] = field(default_factory=dict)
     last_words: dict[str, list[tuple[int, str, Call]]] = field(default_factory=dict)
     answers: dict[Turn, list[events.Served | events.Retrieved]] = field(default_factory=dict)
@@ -97,6 +99,9 @@ class _Reading:
                 self._stretch += 1
             case events.TurnStarted():
                 self._turn(event)
+            case events.Compacted():
+                if self._goes_on(event.run):
+                    found.compactions.setdefault((event.run, event.turn), []).append(event)
             case events.BlockStarted():
                 found.blocks[event.run, event.block] = event
             case events.BlockOutput():
@@ -146,7 +151,9 @@ class _Reading:
         told = self._told.get(event.run)
         if told is None:
             return
-        if self._goes_on(event.run):
+        if call.sent.summary:
+            self.found.summaries[event.run, told.turn] = call
+        elif self._goes_on(event.run):
             self.found.root_replies[event.run, told.turn] = call
         else:
             words = self.found.last_words.setdefault(event.run, [])

@@ -50,7 +50,8 @@ class WorkerSetup:
     those of the corpus's documents that `context` has, None for all; `added` are more of them,
     by path, as they are when a worker starts; `task` is bound where it is given. `waiting`, which
     the host keeps to itself, are the services that may wait for somebody else, as `tools` may:
-    the time for which they say so (`calls.uncounted`) is not the block's.
+    the time for which they say so (`calls.uncounted`) is not the block's. `contexts` are the
+    corpora of a conversation in their order, how many documents each has and its shape.
     """
 
     shape: str = "documents"
@@ -62,6 +63,17 @@ class WorkerSetup:
     numbers: Sequence[int] | None = None
     added: Mapping[str, str] = field(default_factory=dict)
     task: str | None = None
+    contexts: Sequence[tuple[int, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of the record that a REPL has as `history`: of which question, in which turn."""
+
+    question: int
+    turn: int
+    role: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +102,8 @@ class BlockResult:
     `stdout_cut` and `stderr_cut` count characters left out. `restarted` says that the worker was
     replaced during the block or just before it: the variables are again as they were after block
     `restored_block`, those apart that `lost` names. Texts may hold escape sequences and lone
-    surrogates: they are data, to be cleaned where shown.
+    surrogates: they are data, to be cleaned where shown. `memory` has `answers` and `plan` in brief
+    (name, text) where they hold something.
     """
 
     block: int
@@ -108,3 +121,4 @@ class BlockResult:
     restarted: bool = False
     restored_block: int = 0
     lost: tuple[str, ...] = ()
+    memory: tuple[tuple[str, str], ...] = ()

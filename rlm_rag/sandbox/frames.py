@@ -22,6 +22,8 @@ MAX_MESSAGE_BYTES = 64 << 20
 MAX_DEPTH = 100
 MAX_NAME_CHARS = 256
 MAX_VARIABLES = 200
+# Of the names that belong to the model: `answers` and `plan`.
+MAX_MEMORIES = 2
 # Lists, dicts and their items in one message: what 64 MiB of brackets would cost in memory is
 # thirty times that.
 MAX_ITEMS = 1 << 19
@@ -303,6 +305,15 @@ def _is_record(value: object, types: Mapping[str, type]) -> bool:
     )
 
 
+def _is_memory(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) <= MAX_MEMORIES
+        and all(isinstance(row, list) and len(row) == 2 for row in value)
+        and all(_is_text(part) for row in value for part in row)
+    )
+
+
 def _is_names(value: object) -> bool:
     return isinstance(value, list) and len(value) <= MAX_VARIABLES and all(map(_is_name, value))
 
@@ -353,9 +364,11 @@ _WORKER_FIELDS: Mapping[str, Mapping[str, Callable[[Any], bool]]] = {
         "answer": _is_answer,
         "overwritten": _is_names,
         "variables": _is_variables,
+        "memory": _is_memory,
         "seconds": _is_seconds,
     },
     "piece": {"name": _is_kept_name, "data": _is_text, "last": _is_bool},
     "snapshot": {"block": _is_id, "gone": _is_kept_names},
     "restored": {"names": _is_kept_names},
+    "kept": {},
 }

@@ -37,6 +37,7 @@ class Peer:
         self.why = ""
         self.broke_protocol = False
         self.was_restored = False
+        self._keeping: asyncio.Future[None] | None = None
         self._block: int | None = None
         self._clock: Clock | None = None
         self._fault: Exception | None = None
@@ -56,6 +57,19 @@ class Peer:
         if self._fault is not None:
             self._fail(self._fault)
         return self._clock
+
+    async def keep(self) -> None:
+        """Have the worker leave all that its last snapshots left out.
+
+        Raises:
+            WorkerLostError: it ended instead.
+        """
+        self._keeping = asyncio.get_running_loop().create_future()
+        self._kept.allow_snapshot()
+        if self.ended:
+            raise WorkerLostError(self.why)
+        await self.transport.send(frames.encode({"t": "keep"}))
+        await self._keeping
 
     async def close(self) -> None:
         """Kill the worker; no process and no task of it is left on return."""
@@ -109,6 +123,8 @@ class Peer:
             self._kept.take_piece(message)
         elif message["t"] == "snapshot":
             self._kept.take_snapshot(message)
+        elif message["t"] == "kept" and self._keeping is not None and not self._keeping.done():
+            self._keeping.set_result(None)
         else:
             raise ProtocolError(f"a {message['t']} frame came when none was due")
 
@@ -117,6 +133,9 @@ class Peer:
         self._settle(error)
 
     def _settle(self, outcome: dict[str, Any] | Exception) -> None:
+        keeping = self._keeping
+        if isinstance(outcome, Exception) and keeping is not None and not keeping.done():
+            keeping.set_exception(outcome)
         if not self.done.done():
             if isinstance(outcome, Exception):
                 self.done.set_exception(outcome)

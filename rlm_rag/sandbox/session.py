@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,7 @@ from rlm_rag.sandbox.blocks import (
     AnswerState,
     BlockError,
     BlockResult,
+    Said,
     Serve,
     ServiceCall,
     ServiceError,
@@ -34,6 +36,7 @@ __all__ = [
     "AnswerState",
     "BlockError",
     "BlockResult",
+    "Said",
     "Serve",
     "ServiceCall",
     "ServiceError",
@@ -50,6 +53,7 @@ RESTORE_SECONDS = 10.0
 # Where no block came to its end in as many workers one after the other, code that was brought back
 # may be the reason: the next gets plain data alone, reading which runs none.
 _WHOLE_RESTORATIONS = 2
+MAX_MEMORY_CHARS = 2_000
 
 _Outcome = dict[str, Any] | BlockError
 
@@ -60,7 +64,8 @@ class Session:
     `serve` answers the worker's calls, each in a task of its own, at most
     `MAX_OUTSTANDING_CALLS` at once. A block that runs out of time is interrupted, and its worker
     killed `interrupt_grace_seconds` later if that did not help. A worker is replaced at most
-    `max_restarts` times. `program` is the worker's command line inside the layer.
+    `max_restarts` times. `program` is the worker's command line inside the layer. `kept` is what
+    the worker of an earlier session left; `restored` are the names that the first one has of it.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class Session:
         start_seconds: float = 10,
         interrupt_grace_seconds: float = 2,
         max_restarts: int = 3,
+        kept: KeptVariables | None = None,
     ) -> None:
         self._layer = layer
         self._packed_path = packed_path
@@ -87,7 +93,10 @@ class Session:
         self._restarts_left = max_restarts
         self._peer: Peer | None = None
         self._variables: tuple[tuple[str, str, str], ...] = ()
-        self._kept = KeptVariables()
+        self._kept = kept or KeptVariables()
+        self._record: Sequence[Said] = ()
+        self._told = 0
+        self.restored: frozenset[str] = frozenset()
         # How often what is kept was brought back since a block last came to its end.
         self._restorations = 0
         self._started = False
@@ -116,7 +125,7 @@ class Session:
         """
         if self._closed:
             raise SandboxError("the session is closed")
-        await self._open_peer()
+        self.restored = await self._reopen()
         self._started = True
 
     async def _open_peer(self) -> frozenset[str]:
@@ -128,6 +137,8 @@ class Session:
             async with asyncio.timeout(self._start_seconds):
                 await _greet(transport)
                 await transport.send(frames.encode(self._init(transport)))
+                self._told = 0
+                await transport.send(self._untold())
             names = await self._restore(transport)
         except BaseException as error:
             await transport.kill()
@@ -178,7 +189,31 @@ class Session:
             "numbers": self._setup.numbers,
             "added": list(self._setup.added.items()),
             "task": self._setup.task,
+            "contexts": [list(each) for each in self._setup.contexts],
         }
+
+    def tell_history(self, record: Sequence[Said]) -> None:
+        """Have the next block find `record` as `history`; it must begin with what it was before."""
+        self._record = record
+
+    def _untold(self) -> bytes:
+        """Return the frames of what the worker's `history` lacks."""
+        new = self._record[self._told :]
+        self._told = len(self._record)
+        return b"".join(
+            frames.encode({"t": "history", "said": [s.question, s.turn, s.role, s.content]})
+            for s in new
+        )
+
+    async def keep(self, *, seconds: float) -> KeptVariables:
+        """Return what the worker has between blocks; after `seconds`, its last whole snapshot."""
+        peer = self._peer
+        if peer is not None and not peer.ended and not self._running:
+            with suppress(TimeoutError, WorkerLostError):
+                async with asyncio.timeout(seconds):
+                    await peer.keep()
+        self._kept.drop_arriving()
+        return self._kept
 
     async def run(
         self, code: str, *, block: int, timeout_seconds: float, output_chars: int
@@ -230,7 +265,7 @@ class Session:
         peer, clock = self._peer, self._peer.begin(block, code, timeout_seconds)
         frame = {"t": "exec", "block": block, "code": code, "output_chars": output_chars}
         try:
-            outcome = await self._outcome(peer, clock, frames.encode(frame))
+            outcome = await self._outcome(peer, clock, self._untold() + frames.encode(frame))
         except BaseException as error:
             await self._abandon(peer, interrupt=isinstance(error, asyncio.CancelledError))
             raise
@@ -389,6 +424,7 @@ def _result(done: Mapping[str, Any], clock: Clock | None) -> BlockResult:
         answer=None if done["answer"] is None else AnswerState(**done["answer"]),
         overwritten=tuple(done["overwritten"]),
         variables=tuple((row[0], row[1], row[2]) for row in done["variables"]),
+        memory=tuple((name, text[:MAX_MEMORY_CHARS]) for name, text in done["memory"]),
         stdout_cut=done["stdout_cut"],
         stderr_cut=done["stderr_cut"],
     )

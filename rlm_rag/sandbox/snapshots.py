@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 from rlm_rag.errors import ProtocolError
 from rlm_rag.sandbox import frames
@@ -69,9 +69,16 @@ class KeptVariables:
         self._pieces.update(self._arriving)
         self.block = snapshot["block"]
         self.drop_arriving()
+        self._check_size()
+
+    def _check_size(self) -> None:
         size = sum(len(piece) for pieces in self._pieces.values() for piece in pieces)
         if size > frames.MAX_KEPT_CHARS or len(self._pieces) > frames.MAX_KEPT_NAMES:
             raise ProtocolError("a worker leaves more with its host than it may")
+
+    def allow_snapshot(self) -> None:
+        """Expect one more, that the host asks for."""
+        self._left += frames.MAX_KEPT_CHARS
 
     def drop_arriving(self) -> None:
         """Forget a snapshot that will not be completed."""
@@ -81,6 +88,31 @@ class KeptVariables:
     def keep_only(self, names: Collection[str]) -> None:
         """Forget every variable but these."""
         self._pieces = {name: self._pieces[name] for name in names if name in self._pieces}
+
+    def state(self) -> dict[str, Any]:
+        """Return all of it as JSON, for `of`; an answer is left behind."""
+        return {
+            "block": self.block,
+            "variables": {n: list(p) for n, p in self._pieces.items() if n != "answer"},
+            "blocks": [list(each) for each in self._blocks],
+        }
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> Self:
+        """Return what `state` returned.
+
+        Raises:
+            ProtocolError: it is nothing of the kind, or more than may be kept.
+        """
+        kept = cls()
+        try:
+            kept.block = int(state["block"])
+            kept._pieces = {str(n): [str(p) for p in s] for n, s in state["variables"].items()}
+            kept._blocks.extend((int(number), str(code)) for number, code in state["blocks"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ProtocolError(f"what was kept of variables is damaged: {error!r:.100}") from error
+        kept._check_size()
+        return kept
 
     def __len__(self) -> int:
         return len(self._pieces)

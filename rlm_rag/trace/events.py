@@ -76,6 +76,20 @@ class SteppedDown(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Compacted(Event):
+    """From `turn` on a summary stands for the first `folded` replies and outputs of the run.
+
+    `asked` says whether the root model wrote it.
+    """
+
+    type: ClassVar[str] = "compacted"
+    turn: int
+    folded: int
+    summary: str
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
 class BlockStarted(Event):
     type: ClassVar[str] = "block"
     turn: int
@@ -102,7 +116,8 @@ class CallSent(Event):
 
     `item` is its place in the batch that `seq` asked for. Written before it is sent, with the
     `estimate` of what it may cost, which is all that is known where no reply follows. A root
-    call's messages are those of its turn and not repeated.
+    call's messages are those of its turn and not repeated; one for a `summary` of older turns
+    has neither.
     """
 
     type: ClassVar[str] = "call"
@@ -114,6 +129,7 @@ class CallSent(Event):
     messages: Sequence[Mapping[str, str]] = ()
     item: int | None = None
     estimate: Mapping[str, Any] = field(default_factory=dict)
+    summary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +256,7 @@ EVENT_TYPES: Mapping[str, type[Event]] = {
         Resumed,
         TurnStarted,
         SteppedDown,
+        Compacted,
         BlockStarted,
         BlockOutput,
         CallSent,

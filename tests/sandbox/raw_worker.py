@@ -66,6 +66,7 @@ class RawWorker:
                 "numbers": None,
                 "added": [],
                 "task": None,
+                "contexts": [],
             }
         )
 

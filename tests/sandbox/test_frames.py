@@ -160,6 +160,7 @@ DONE = {
     "answer": None,
     "overwritten": [],
     "variables": [],
+    "memory": [],
     "seconds": 0.5,
 }
 WRONG_FIELDS = [

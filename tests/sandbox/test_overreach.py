@@ -22,7 +22,7 @@ FORGED_DONE = """
 import json, os
 message = {"t": "done", "block": 1, "stdout": "A" * 3_000_000, "stderr": "B" * 3_000_000,
            "stdout_cut": 0, "stderr_cut": 0, "value": "C" * 3_000_000, "error": None,
-           "answer": None, "overwritten": [], "variables": [], "seconds": 0.0}
+           "answer": None, "overwritten": [], "variables": [], "memory": [], "seconds": 0.0}
 text = json.dumps(message)
 size = 500_000
 parts = [text[i:i + size] for i in range(0, len(text), size)]

@@ -31,6 +31,7 @@ DONE = {
     "answer": None,
     "overwritten": [],
     "variables": [],
+    "memory": [],
     "seconds": 0.0,
 }
 PIECE = {"t": "piece", "name": "x", "data": "AA==", "last": True}

@@ -252,6 +252,25 @@ def open_context(packed: PackedCorpus | Documents, shape: str) -> Any:
     return {packed.path(number): packed.content(number) for number in numbers}
 
 
+def open_contexts(
+    packed: PackedCorpus, context: Any, contexts: list[tuple[int, str]]
+) -> dict[str, Any]:
+    """Return `context_0`, `context_1`, ..., which follow one another in the packed corpus.
+
+    `contexts` are the number of documents and the shape of each; one alone is `context` itself.
+    """
+    if len(contexts) == 1:
+        return {"context_0": context}
+    from rlm_rag.sandbox.inside.documents import Documents
+
+    opened, first = {}, 0
+    for number, (count, shape) in enumerate(contexts):
+        documents = Documents(packed, range(first, first + count))
+        opened[f"context_{number}"] = open_context(documents, shape)
+        first += count
+    return opened
+
+
 def add_document(context: Any, documents: Documents, path: str, content: str) -> None:
     """Add a document to `context`, in the form that it has; a `context` that is a str stays."""
     replaced = documents.add(path, content)

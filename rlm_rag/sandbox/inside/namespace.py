@@ -8,6 +8,7 @@ import sys
 
 from rlm_rag.sandbox.inside.answer import Answer
 from rlm_rag.sandbox.inside.context import LazyContext, LazyEntry
+from rlm_rag.sandbox.inside.display import show
 from rlm_rag.sandbox.inside.reply import Text
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rlm_rag.packed import PackedCorpus
 
 MAX_VARIABLES = 200
+_MEMORY_CHARS = 1_500
 _MAX_NAME_CHARS = 120
 # What every module has, or the loader left; not the model's.
 _MODULE_NAMES = frozenset(
@@ -55,6 +57,29 @@ class Namespace:
         """Bind names, from now on restored."""
         self.bound.update(bound)
         self.names.update(bound)
+
+    def remember(self, said: list[Any]) -> None:
+        """Add a message to `history`, and to the `history_N` of its question.
+
+        A variable that the model has by one of these names becomes `own_history`.
+        """
+        question, turn, role, content = said
+        entry = {"question": question, "turn": turn, "role": role, "content": content}
+        for name in ("history", f"history_{question}"):
+            if name not in self.bound:
+                if name in self.names:
+                    self.names[f"own_{name}"] = self.names[name]
+                self.bind({name: []})
+            self.bound[name].append(entry)
+
+    def memory(self) -> list[list[str]]:
+        """Return `answers` and `plan` in brief, where they hold something."""
+        held = ((name, self.names.get(name)) for name in ("answers", "plan"))
+        return [
+            [name, show(value, _MEMORY_CHARS)[: 2 * _MEMORY_CHARS]]
+            for name, value in held
+            if type(value) is not dict or value
+        ]
 
     def keep_builtins(self) -> None:
         """Take the builtins as they are now to be what `restore` brings back."""

@@ -135,6 +135,8 @@ class Codec:
         if kind in _ATOMS:
             return None
         if kind is LazyEntry:
+            if value._owner is not self._namespace.bound.get("context"):
+                return None
             number = unchanged_number(value)
             return None if number is None else ("entry", number)
         if kind is _MODULE:

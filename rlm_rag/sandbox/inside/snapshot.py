@@ -95,8 +95,13 @@ class Snapshots:
     def before(self, code: str, last_block: int) -> None:
         """Catch up before code that may cost the worker."""
         if self._behind and any(word in code for word in _RISKS):
+            self.catch_up(last_block)
+
+    def catch_up(self, block: int) -> None:
+        """Keep what the last snapshots left out."""
+        if self._behind:
             self._behind = False
-            self._take(last_block)
+            self._take(block)
 
     def _take(self, block: int) -> None:
         began = time.monotonic()

@@ -16,7 +16,7 @@ from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.inside import namespace as names
 from rlm_rag.sandbox.inside.capture import Capture, silence_stdin
 from rlm_rag.sandbox.inside.channel import Channel, private_copy
-from rlm_rag.sandbox.inside.context import add_document, open_context
+from rlm_rag.sandbox.inside.context import add_document, open_context, open_contexts
 from rlm_rag.sandbox.inside.documents import Documents
 from rlm_rag.sandbox.inside.execute import (
     Executor,
@@ -133,6 +133,11 @@ class Worker:
                 snapshots.before(message["code"], self._channel.block)
                 self._channel.send(self._block(message))
                 snapshots.after(self._channel.block)
+            elif kind == "history":
+                self._namespace.remember(message["said"])
+            elif kind == "keep":
+                snapshots.catch_up(self._channel.block)
+                self._channel.send({"t": "kept"})
             elif kind == "piece":
                 snapshots.receive(message)
             elif kind == "restore":
@@ -162,6 +167,8 @@ class Worker:
         packed, documents = _opened(init)
         if documents is not None:
             bound["context"] = bound["ctx"] = open_context(documents, init["shape"])
+            if packed is not None:
+                bound.update(open_contexts(packed, bound["context"], init["contexts"]))
         services = Services(
             ask=channel.call,
             note=self._capture.note,
@@ -218,7 +225,7 @@ class Worker:
         error = None
         if raised is not None:
             error = describe(raised, interrupted=self._interrupts.delivered > 0)
-        answer = self._answer()
+        answer, memory = self._answer(), self._memory_in_brief()
         overwritten = self._namespace.restore()
         self._interrupts.end()
         (stdout, stdout_cut), (stderr, stderr_cut) = self._capture.end()
@@ -234,6 +241,7 @@ class Worker:
             "answer": answer,
             "overwritten": overwritten,
             "variables": self._namespace.variables(),
+            "memory": memory,
             "seconds": seconds,
         }
 
@@ -244,6 +252,14 @@ class Worker:
             self._capture.note(f"answer: Error: its text could not be made: {type(error).__name__}")
             return None
         return answer
+
+    def _memory_in_brief(self) -> list[list[str]]:
+        try:
+            memory: list[list[str]] = run_interruptible(self._namespace.memory)
+        except BaseException as error:
+            self._capture.note(f"answers, plan: cannot be shown: {type(error).__name__}")
+            return []
+        return memory
 
 
 def _opened(init: dict[str, Any]) -> tuple[PackedCorpus | None, Documents | None]:
