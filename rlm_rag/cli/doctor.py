@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import shutil
@@ -25,6 +26,7 @@ from rlm_rag.settings import read_settings, user_config_file
 Status = Literal["ok", "note", "failed"]
 LITTLE_SPACE_BYTES = 1 << 30
 GIT_SECONDS = 10
+LOCAL_MODELS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,19 @@ def _keys() -> Check:
     return Check("keys", "note", "none is set", hint)
 
 
+def _local_models() -> Check:
+    from rlm_rag.models.finding import find_local_models
+
+    found = find_local_models(Path.home(), os.environ)
+    served = importlib.util.find_spec("xllamacpp") is not None
+    hint = None if served or not found else "pip install 'rlm-rag[local]' serves local:FILE.gguf"
+    if not found:
+        return Check("local", "ok", "no local model found (a GGUF file, or Ollama's)")
+    shown = ", ".join(found[:LOCAL_MODELS_SHOWN])
+    more = f" and {len(found) - LOCAL_MODELS_SHOWN} more" if len(found) > LOCAL_MODELS_SHOWN else ""
+    return Check("local", "note" if hint else "ok", shown + more, hint)
+
+
 _EXAMINATIONS: tuple[Callable[[], Check], ...] = (
     _python,
     _package,
@@ -163,4 +178,5 @@ _EXAMINATIONS: tuple[Callable[[], Check], ...] = (
     _traces,
     _settings,
     _keys,
+    _local_models,
 )

@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
 from rlm_rag.errors import UsageError
+from rlm_rag.models.context_size import local_context, local_path
 from rlm_rag.models.providers import HOSTS, OPENAI_COMPATIBLE, is_loopback
 
 _TABLE_NAME = "model_prices_and_context_window_backup.json"
@@ -99,6 +100,10 @@ def facts_of(model: str, *, api_base: str | None = None, price: Price | None = N
         return ModelFacts(price=price or FREE, takes_images=False)
     if model.startswith(("scripted:", "replay:")):
         return ModelFacts(price=price or FREE)
+    if model.startswith("local:"):
+        return ModelFacts(
+            price=price or FREE, context_window=local_context(local_path(model)), takes_images=False
+        )
     if api_base is not None and is_loopback(api_base):
         return ModelFacts(price=price or FREE)
     entry = _entry(model, api_base)

@@ -43,7 +43,8 @@ def open_model(
     """The model of that name; nothing is sent, and litellm is not imported, until it is called.
 
     `offline` is the built-in policy, `scripted:FILE` replies from a file,
-    `replay:FILE` from the trace of an earlier run, and a prefix that a
+    `replay:FILE` from the trace of an earlier run, `local:FILE.gguf` is served by a process of
+    our own (extra `local`), and a prefix that a
     third party registered under the entry point group `rlm_rag.models` is theirs. With
     `api_base`, a name without a provider's prefix, or with that of an OpenAI-compatible server
     (`openai/`, `hosted_vllm/`, ...), is served straight over HTTP. All else is spelled as
@@ -114,6 +115,12 @@ def _open_replay(name: str, options: ModelOptions) -> LanguageModel:
     return open_replay(Path(name.partition(":")[2]), name=name)
 
 
+def _open_local(name: str, options: ModelOptions) -> LanguageModel:
+    from rlm_rag.models.local import LocalModel
+
+    return LocalModel(name, price=options.price)
+
+
 def _open_compatible(name: str, options: ModelOptions) -> LanguageModel:
     from rlm_rag.models.openai_compatible import OpenAiCompatibleModel
 
@@ -147,6 +154,7 @@ _BACKENDS: Mapping[str, Backend] = {
     "offline": _open_offline,
     "scripted": _open_scripted,
     "replay": _open_replay,
+    "local": _open_local,
 }
 _IN_ORDER = ("scripted:", "replay:")
 

@@ -17,6 +17,7 @@ def test_what_there_is_is_shown_and_keys_by_name_only(rlm_rag: Run) -> None:
         "traces",
         "settings",
         "keys",
+        "local",
     }
     assert checks["keys"]["detail"] == "set: OPENAI_API_KEY"
     assert "very-secret" not in done.stdout + done.stderr
