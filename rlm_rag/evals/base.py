@@ -34,7 +34,8 @@ class Sample:
     the haystack is: as asked for where it is generated, else as `count_tokens` estimates it;
     None where that is not known before it is loaded. `cluster` names what makes samples depend
     on each other (a repository, a book, a haystack), for intervals; by default the sample is
-    alone. `meta` has values of JSON for whoever reads the record.
+    alone. Samples of one `joint` count once, with the least of their values: the pairs of claims
+    of NoCha. `meta` has values of JSON for whoever reads the record.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Sample:
     gold: Any
     length_tokens: int | None = None
     cluster: str | None = None
+    joint: str | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
 

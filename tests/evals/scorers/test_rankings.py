@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm_rag.evals.base import Haystack, Response, Sample
+from rlm_rag.evals.scorers.rankings import (
+    RankingScorer,
+    all_found,
+    figures,
+    listed_paths,
+    ndcg,
+    recall,
+    reciprocal_rank,
+)
+
+GAINS = {"a": 2.0, "b": 1.0, "c": 1.0, "z": 0.0}
+PATHS = st.lists(st.sampled_from("abcdefz"), unique=True)
+
+
+def sample(gold: object) -> Sample:
+    return Sample(id="one", question="?", haystack=Haystack("key", lambda: "text"), gold=gold)
+
+
+@pytest.mark.parametrize(
+    ("ranked", "value"),
+    # As trec_eval gives them (pytrec-eval-terrier 0.5).
+    [
+        (["a", "b", "c"], 1.0),
+        (["x", "b", "a"], 0.5209090851403014),
+        (["z", "c", "x", "a"], 0.47662611018851303),
+        ([], 0.0),
+    ],
+)
+def test_ndcg_is_that_of_trec_eval(ranked: list[str], value: float) -> None:
+    assert ndcg(ranked, GAINS, 10) == pytest.approx(value)
+
+
+def test_recall_acc_and_mrr_count_what_is_relevant() -> None:
+    relevant = {"a", "b", "c"}
+    assert recall(["z", "c", "x", "a"], relevant, 10) == pytest.approx(2 / 3)
+    assert recall(["z", "c", "x", "a"], relevant, 3) == pytest.approx(1 / 3)
+    assert all_found(["c", "b", "a"], relevant, 3) == 1.0
+    assert all_found(["c", "b", "a"], relevant, 2) == 0.0
+    assert reciprocal_rank(["z", "x", "b"], relevant) == pytest.approx(1 / 3)
+    assert reciprocal_rank(["z"] * 100 + ["a"], relevant) == 0.0
+
+
+@given(PATHS)
+def test_figures_grow_with_k_and_stay_between_nothing_and_all(ranked: list[str]) -> None:
+    found = figures(ranked, GAINS)
+    assert all(0.0 <= value <= 1.0 for value in found.values())
+    assert found["hit@1"] <= found["hit@5"] <= found["hit@10"]
+    assert found["acc@5"] <= found["acc@10"] <= found["hit@10"]
+    assert found["hit@1"] == (found["mrr"] == 1.0)
+
+
+def test_tests_are_passed_over_unless_they_are_gold() -> None:
+    ranked = ("tests/test_a.py", "b.py", "a.py")
+    plain, skipping = RankingScorer("mrr"), RankingScorer("mrr", skip_tests=True)
+    assert plain(Response(ranked=ranked), sample(["a.py"])).value == pytest.approx(1 / 3)
+    assert skipping(Response(ranked=ranked), sample(["a.py"])).value == 0.5
+    assert skipping(Response(ranked=ranked), sample(["tests/test_a.py"])).value == 1.0
+
+
+def test_a_path_ranked_twice_counts_once() -> None:
+    score = RankingScorer("mrr")(Response(ranked=("x", "x", "a")), sample(["a"]))
+    assert score.value == 0.5
+
+
+def test_an_answer_lists_paths_or_else_cites_them() -> None:
+    text = "These files:\n1. `src/a.py:10-20` computes it\n- src/b.py:3\n* src/b.py\nsrc/c.py."
+    assert listed_paths(text) == ("src/a.py", "src/b.py", "src/c.py")
+    scorer = RankingScorer("hit@1")
+    assert scorer(Response(text=text), sample(["src/a.py"])).value == 1.0
+    cited = Response(text="It is computed there, I think", cited=("src/d.py",))
+    assert scorer(cited, sample(["src/d.py"])).value == 1.0
+    nothing = scorer(Response(text="I do not know"), sample(["src/d.py"]))
+    assert (nothing.value, nothing.parse_ok) == (0.0, False)
