@@ -49,9 +49,9 @@ def resume(
     those of `limits`, or the run's own but for those in `raised`, by their names. A request that
     was under way without a reply is sent again, and counted twice. Blocks run again, on a
     `corpus` that must be the same; it is loaded from where it was, unless it is given. Models
-    and options are those of the run; keys come from the environment, `headers` and
-    `tools` must be given again, and `ask_user` where a person is to be asked. The trace goes on in the same file. A run that had its answer
-    gets it again, and asks nobody.
+    and options are those of the run; keys come from the environment, `headers` and `tools`
+    must be given again, and `ask_user` where a person is to be asked. The trace goes on in the
+    same file. A run that had its answer gets it again, and asks nobody.
 
     Raises:
         TraceError: no such trace, or one that cannot be written, or that another process writes.

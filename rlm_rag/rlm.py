@@ -26,6 +26,7 @@ from rlm_rag.loaders.source import Source
 from rlm_rag.sandbox.confine.libraries import library_files
 from rlm_rag.sandbox.confine.view import LEAST_MEMORY_BYTES, WorkerLimits
 from rlm_rag.sandbox.docker import DEFAULT_IMAGE
+from rlm_rag.streaming import Stream
 from rlm_rag.trace.events import Event
 
 
@@ -208,12 +209,50 @@ class RLM:
             if opened is not corpus:
                 await asyncio.to_thread(opened.close)
 
+    def stream(
+        self,
+        corpus: Corpus | Source,
+        question: str,
+        *,
+        images: Sequence[str | Path] = (),
+        schema: Schema | None = None,
+    ) -> Stream:
+        """Answer a question as `ask` does; iterate over its trace events and the `Answer` at last.
+
+        The question is asked at once, and its errors are raised by the iteration. Leaving the
+        loop ends the run.
+        """
+
+        async def work(tell: Callable[[Event], None], took: Callable[[Run], None]) -> Answer:
+            opened = await asyncio.to_thread(open_source, corpus)
+            try:
+                run = self._run(opened, question, images, schema, also=tell)
+                took(run)
+                return await run.execute()
+            finally:
+                if opened is not corpus:
+                    await asyncio.to_thread(opened.close)
+
+        return Stream(work)
+
+    def stream_async(
+        self,
+        corpus: Corpus | Source,
+        question: str,
+        *,
+        images: Sequence[str | Path] = (),
+        schema: Schema | None = None,
+    ) -> Stream:
+        """The same, for `async for` in any event loop."""
+        return self.stream(corpus, question, images=images, schema=schema)
+
     def _run(
         self,
         corpus: SearchableCorpus,
         question: str,
         images: Sequence[str | Path],
         schema: Schema | None,
+        also: Callable[[Event], None] | None = None,
     ) -> Run:
         if not corpus.is_open:
             raise UsageError("the corpus is closed", hint="load it again")
@@ -221,10 +260,23 @@ class RLM:
             corpus=corpus,
             retriever=corpus.retriever,
             question=question,
-            options=self._options,
+            options=replace(self._options, on_event=_both(self._options.on_event, also)),
             images=images,
             form=form_of(schema),
         )
+
+
+def _both(
+    first: Callable[[Event], None] | None, second: Callable[[Event], None] | None
+) -> Callable[[Event], None] | None:
+    if first is None or second is None:
+        return first or second
+
+    def tell(event: Event) -> None:
+        first(event)
+        second(event)
+
+    return tell
 
 
 def _check_types(**given: tuple[object, Any]) -> None:

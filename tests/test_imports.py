@@ -19,7 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("models",),
     ("engine",),
     ("distributed",),
-    ("api", "rlm", "recovery"),
+    ("api", "rlm", "recovery", "streaming", "repl", "compat"),
     ("evals", "mcp"),
     ("cli",),
 )

@@ -35,6 +35,8 @@ from rlm_rag.trace.recorder import Recorder
 
 LAST_LOOK_SECONDS = 2.0
 LOOK_START_SECONDS = 1.0
+LOOK_BACK_SECONDS = 0.4
+"""An interrupted run returns within a second; a block that ends by itself needs 20 ms for it."""
 EXCERPT_CHARS = 2000
 STUMBLES = 2
 """After so many turns without a block that parses, or with a blind answer, come the small
@@ -150,7 +152,11 @@ class Loop:
     async def look_back(self) -> None:
         """Take what `answer` holds in a block that was cut short, for `interrupted`."""
         if self._in_block:
-            await self._look()
+            try:
+                async with asyncio.timeout(LOOK_BACK_SECONDS):
+                    await self._look()
+            except TimeoutError:
+                return
 
     def interrupted(self) -> Ending:
         """Return what there is, without another call; for a run that was cancelled."""

@@ -48,6 +48,8 @@ __all__ = [
 
 # Room for the worker's own line on what it left out.
 CUT_NOTE_CHARS = 200
+# How long a block that nobody waits for has to stop; 20 ms do, but for one long call in C.
+ABANDON_SECONDS = 0.4
 # More than a worker allows itself.
 RESTORE_SECONDS = 10.0
 # Where no block came to its end in as many workers one after the other, code that was brought back
@@ -296,7 +298,7 @@ class Session:
                 await peer.transport.send(exec_frame)
             await clock.over
             if not peer.done.done():
-                await self._interrupt(peer)
+                await self._interrupt(peer, self._grace_seconds)
             if peer.done.done():
                 return peer.done.result()
         except TimeoutError:
@@ -309,14 +311,14 @@ class Session:
         )
         return BlockError("Timeout", message, "")
 
-    async def _interrupt(self, peer: Peer) -> None:
-        """Interrupt the running block and wait for its end, no longer than the grace period.
+    async def _interrupt(self, peer: Peer, seconds: float) -> None:
+        """Interrupt the running block and wait for its end, no longer than `seconds`.
 
         Raises:
             TimeoutError: the block goes on.
             WorkerLostError: the worker is gone.
         """
-        async with asyncio.timeout(self._grace_seconds):
+        async with asyncio.timeout(seconds):
             await peer.transport.interrupt()
             await asyncio.wait({peer.done})
 
@@ -326,7 +328,7 @@ class Session:
         kept = False
         try:
             if interrupt:
-                await self._interrupt(peer)
+                await self._interrupt(peer, min(self._grace_seconds, ABANDON_SECONDS))
                 self._variables = _result(peer.done.result(), None).variables
                 kept = True
         except (TimeoutError, WorkerLostError):
