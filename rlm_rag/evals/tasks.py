@@ -1,0 +1,135 @@
+"""Every task by its name: one row each; others come by the entry point `rlm_rag.tasks`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Literal
+
+from rlm_rag.errors import UsageError
+from rlm_rag.evals import frequencies, needles, tracking
+from rlm_rag.evals.aggregation import AggregationTask
+from rlm_rag.evals.base import Task
+from rlm_rag.evals.jsonl import OwnQuestions
+from rlm_rag.evals.pairs import PairsTask
+
+ENTRY_POINTS = "rlm_rag.tasks"
+
+Needs = Literal["nothing", "data", "corpus"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEntry:
+    """A row of the table; `needs` says which of `TaskOptions` it cannot do without."""
+
+    name: str
+    summary: str
+    needs: Needs
+    create: Callable[[], Task]
+
+
+def _ruler(name: str, summary: str) -> TaskEntry:
+    full, kind = f"ruler:{name}", needles.NEEDLES["niah_single_2" if name == "niah" else name]
+    return TaskEntry(
+        name=full,
+        summary=summary,
+        needs="nothing",
+        create=lambda: needles.needle_task(full, kind),
+    )
+
+
+_TABLE = (
+    _ruler("niah", "one number in prose: RULER's niah_single_2"),
+    _ruler("niah_single_1", "one number in repeated noise"),
+    _ruler("niah_single_2", "one number in prose"),
+    _ruler("niah_single_3", "one UUID in prose"),
+    _ruler("niah_multikey_1", "one of four keys in prose"),
+    _ruler("niah_multikey_2", "one key among needles alone"),
+    _ruler("niah_multikey_3", "one UUID's UUID among needles alone"),
+    _ruler("niah_multivalue", "four values of one key in prose"),
+    _ruler("niah_multiquery", "four keys at once in prose"),
+    TaskEntry(
+        name="ruler:vt",
+        summary="variables that hold a value through four assignments",
+        needs="nothing",
+        create=lambda: tracking.tracking_task("ruler:vt"),
+    ),
+    TaskEntry(
+        name="ruler:cwe",
+        summary="the ten most common words of a list",
+        needs="nothing",
+        create=lambda: frequencies.common_words_task("ruler:cwe"),
+    ),
+    TaskEntry(
+        name="ruler:fwe",
+        summary="the three most frequent coded words of a text",
+        needs="nothing",
+        create=lambda: frequencies.frequent_words_task("ruler:fwe"),
+    ),
+    TaskEntry(
+        name="oolong",
+        summary="counts, comparisons, labels, users and dates over labelled records",
+        needs="nothing",
+        create=AggregationTask,
+    ),
+    TaskEntry(
+        name="oolong-pairs",
+        summary="all pairs of users that meet one of 20 conditions, over the same records",
+        needs="nothing",
+        create=PairsTask,
+    ),
+)
+TASKS = {entry.name: entry for entry in _TABLE}
+
+
+def task_entries() -> list[TaskEntry]:
+    """Return the rows of the table, then what is installed besides; one's own take no name twice.
+
+    What is installed is not imported: its summary is the distribution that brings it.
+    """
+    found = list(TASKS.values())
+    for point in entry_points(group=ENTRY_POINTS):
+        if point.name not in TASKS:
+            found.append(_entry(point))
+    return found
+
+
+def find_task(name: str) -> Task:
+    """Return the task of a name, or that of a file of one's own questions (`./qa.jsonl`).
+
+    Raises:
+        UsageError: there is none, or what is installed under the name is no task.
+    """
+    if name in TASKS:
+        return TASKS[name].create()
+    for point in entry_points(group=ENTRY_POINTS, name=name):
+        return _entry(point).create()
+    if name.endswith((".jsonl", ".jsonl.gz", ".json")):
+        return OwnQuestions(Path(name))
+    raise UsageError(f"there is no task {name!r}", hint="rlm-rag eval list names them")
+
+
+def _entry(point: EntryPoint) -> TaskEntry:
+    by = point.dist.name if point.dist is not None else point.value
+    return TaskEntry(
+        name=point.name, summary=f"of {by}", needs="nothing", create=lambda: _installed(point)
+    )
+
+
+def _installed(point: EntryPoint) -> Task:
+    try:
+        found = point.load()
+        task = found if isinstance(found, Task) or not callable(found) else found()
+    # What others installed may fail in any way.
+    except Exception as error:
+        raise UsageError(
+            f"the installed task {point.name!r} cannot be loaded: {error}", hint=point.value
+        ) from error
+    if not isinstance(task, Task):
+        raise UsageError(
+            f"the installed task {point.name!r} is a {type(task).__name__}",
+            hint="it must have name, scorer, ranking and samples: rlm_rag.evals.base.Task",
+        )
+    return task
