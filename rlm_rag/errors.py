@@ -183,6 +183,12 @@ class ModelTimeoutError(ModelError):
     retryable = True
 
 
+class SessionError(RlmRagError):
+    """A conversation that was kept cannot be read or written."""
+
+    kind = "session"
+
+
 class TraceError(RlmRagError):
     """A trace that cannot be found, read or written."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rlm_rag.engine.answer import StopReason
+from rlm_rag.engine.carried import Left
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +43,8 @@ class Driver(Protocol):
 
     def interrupted(self) -> Ending:
         """Return what there is, without another call."""
+        ...
+
+    async def leave(self, *, seconds: float) -> Left:
+        """Return what a conversation goes on with, within about so many seconds."""
         ...

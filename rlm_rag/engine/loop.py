@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.budget import Budget, LimitReached
 from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.carried import Carried, Left
 from rlm_rag.engine.compaction import Compaction
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.doubts import Doubts
@@ -71,6 +72,7 @@ class Loop:
         coverage: Coverage,
         past: Past,
         simpler: Profile | None = None,
+        carried: Carried | None = None,
     ) -> None:
         self._run_id = run_id
         self._past = past
@@ -100,12 +102,13 @@ class Loop:
         self._doubted: Ending | None = None
         self._ran_well = False
         self._blockless = 0
-        self._block = 0
+        self._carried = carried
+        self._block = 0 if carried is None else carried.block
         self._in_block = False
         self._errors = 0
         self._candidate = ""
         self._last_output = ""
-        self._variables: tuple[tuple[str, str, str], ...] = ()
+        self._variables = () if carried is None else carried.names
         self._inbox: list[str] = []
         self._began = time.monotonic()
         self.iterations = 0
@@ -161,6 +164,15 @@ class Loop:
     def interrupted(self) -> Ending:
         """Return what there is, without another call; for a run that was cancelled."""
         return self._fallback("interrupted", "interrupted", "the run was interrupted")
+
+    async def leave(self, *, seconds: float) -> Left:
+        """Return its messages, and the variables of its REPL."""
+        kept = await self._session.keep(seconds=seconds)
+        return Left(
+            [(turn, message.role, message.content) for turn, message in self._history.turns],
+            {**kept.state(), "last_block": self._block},
+            self._variables,
+        )
 
     async def _turns(self) -> Ending:
         for turn in range(1, self._limits.iterations + 1):
@@ -309,7 +321,7 @@ class Loop:
         self._coverage.ran(code)
         self._recorder.record(events.BlockStarted(run=run, turn=turn, block=block, code=code))
         self._in_block = True
-        if self._history.folded:
+        if self._history.folded or self._carried is not None:
             self._session.tell_history(self._record())
         # A child's block has a clock of its own, and is no time of its parent's block.
         with uncounted():
@@ -427,7 +439,10 @@ class Loop:
         return Ending(text, stop_reason, detail, is_answer=False)
 
     def _record(self) -> list[Said]:
-        return [Said(0, turn, each.role, each.content) for turn, each in self._history.turns]
+        before = () if self._carried is None else self._carried.said
+        number = 0 if self._carried is None else len(self._carried.exchanges)
+        own = (Said(number, turn, m.role, m.content) for turn, m in self._history.turns)
+        return [*before, *own]
 
     def _status(self, turn: int) -> str:
         return status_line(turn, self._limits, self._budget)

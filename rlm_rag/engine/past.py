@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.budget import LimitReached
+from rlm_rag.engine.carried import Carried
 from rlm_rag.engine.recorded import Call, Recorded, read_recorded
 from rlm_rag.engine.sameness import asked as digest
 from rlm_rag.engine.sameness import (
@@ -67,6 +68,17 @@ class Past:
     def run_id(self) -> str:
         """The root's run, empty where there is no past."""
         return self._root
+
+    @property
+    def carried(self) -> Carried | None:
+        """What the run took over from the conversation that it goes on with.
+
+        Raises:
+            SessionError: the trace has it damaged.
+        """
+        root = self._recorded.runs.get(self._root)
+        state = None if root is None else root.options.get("carried")
+        return None if state is None else Carried.from_json(state)
 
     @property
     def is_over(self) -> bool:

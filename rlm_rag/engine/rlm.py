@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from rlm_rag import __version__
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls
+from rlm_rag.engine.carried import before, described, variables
 from rlm_rag.engine.children import Children
 from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.delegate import Delegate
@@ -26,6 +27,7 @@ from rlm_rag.engine.tasks import Tasks
 from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.engine.view import View
 from rlm_rag.sandbox.session import ServiceError, Session, WorkerSetup
+from rlm_rag.sandbox.snapshots import KeptVariables
 from rlm_rag.trace import events
 
 LONG_TASK_CHARS = 4_000
@@ -83,7 +85,12 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             yield Loop(
                 run_id=run_id,
                 history=_history(
-                    tree, assignment, view, profile, _helpers(tree, hosted, assignment, children)
+                    tree,
+                    assignment,
+                    view,
+                    profile,
+                    _helpers(tree, hosted, assignment, children),
+                    session.restored,
                 ),
                 simpler=_simpler(tree, profile),
                 session=session,
@@ -96,6 +103,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
                 doubts=doubts_of(assignment, view),
                 coverage=tree.coverage,
                 past=tree.past,
+                carried=assignment.carried,
             )
         finally:
             await tasks.close()
@@ -103,12 +111,14 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
 
 def doubts_of(assignment: Assignment, view: View) -> Doubts:
     """Return what questions the answers to an assignment, by the documents of its corpus."""
-    return Doubts(
+    doubts = Doubts(
         question=assignment.question,
         check=lambda text: check_citations(text, view.corpus),
         why_false=lambda citation: why_false(citation, view.corpus),
         form=assignment.form,
     )
+    doubts.shown(before(assignment.carried))
+    return doubts
 
 
 def model_calls(tree: Tree, assignment: Assignment) -> ModelCalls:
@@ -150,7 +160,15 @@ def _session(
         limits=tree.worker_limits,
         setup=_setup(tree, assignment, view, services),
         start_seconds=tree.limits.start_seconds,
+        kept=_kept(assignment),
     )
+
+
+def _kept(assignment: Assignment) -> KeptVariables | None:
+    carried = assignment.carried
+    if carried is None or carried.variables is None:
+        return None
+    return KeptVariables.of(carried.variables)
 
 
 def _functions(subcalls: SubCalls, delegate: Delegate, children: Children) -> dict[str, Handler]:
@@ -204,6 +222,7 @@ def _setup(tree: Tree, assignment: Assignment, view: View, services: Services) -
         numbers=view.numbers,
         added=view.added.documents,
         task=assignment.question if assignment.parent is not None else None,
+        contexts=() if assignment.carried is None else assignment.carried.contexts,
     )
 
 
@@ -222,18 +241,29 @@ def _simpler(tree: Tree, profile: Profile) -> Profile | None:
 
 
 def _history(
-    tree: Tree, assignment: Assignment, view: View, profile: Profile, helpers: str
+    tree: Tree,
+    assignment: Assignment,
+    view: View,
+    profile: Profile,
+    helpers: str,
+    restored: Collection[str],
 ) -> History:
     figures = [view.figures]
     if view.added.documents:
         figures.append(f"added: {len(view.added.documents):,} documents under added:/")
     figures.append(helpers)
+    carried = assignment.carried
+    said = before(carried)
+    if carried is not None:
+        figures += filter(None, [described(carried.contexts)])
+        said += f"\n\n{variables(carried, restored)}" if said else ""
     return History(
         system=profile.system,
         question=_question(assignment),
         figures="\n".join(figures),
         status=status_line(1, tree.limits, tree.budget),
         images=assignment.images,
+        before=said,
     )
 
 

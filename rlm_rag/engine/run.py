@@ -12,8 +12,10 @@ from typing import Any
 
 from rlm_rag import __version__
 from rlm_rag.corpus import Corpus
+from rlm_rag.engine.added import Added
 from rlm_rag.engine.answer import Answer, denies
 from rlm_rag.engine.budget import Budget, CallEstimate
+from rlm_rag.engine.carried import Carried, Exchange
 from rlm_rag.engine.citations import check_citations, content_digest
 from rlm_rag.engine.coverage import Coverage, not_looked_at
 from rlm_rag.engine.ending import Driver, Ending
@@ -34,16 +36,22 @@ from rlm_rag.indexes.requests import Retriever
 from rlm_rag.loaders.commit import commit_of
 from rlm_rag.sandbox.layers import abandon_self_test, choose_layer
 from rlm_rag.sandbox.opening import Isolation
+from rlm_rag.sandbox.session import Said
 from rlm_rag.setting_table import PROFILES, STRATEGIES
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.store import TraceStore, new_run_id
 
+LEAVE_SECONDS = 5.0
+LEAVE_AT_ONCE_SECONDS = 0.3
+"""How long variables may take to be kept, and how long where somebody waits for the end."""
+
 
 class Run:
     """One run; used once, on the library's loop.
 
-    Given a `past` it is taken up again, or replayed.
+    Given a `past` it is taken up again, or replayed. It goes on with a conversation that is
+    `carried`; once it has ended, `carried_on` is what the next question goes on with.
     """
 
     def __init__(
@@ -56,6 +64,7 @@ class Run:
         images: Sequence[str | Path] = (),
         past: Past | None = None,
         form: Form | None = None,
+        carried: Carried | None = None,
     ) -> None:
         self._form = form
         self._host = HostSide(options.offers)
@@ -65,6 +74,8 @@ class Run:
         self._images = images
         self._options = options
         self._past = past or Past()
+        self._carried = carried or self._past.carried
+        self.carried_on: Carried | None = None
         self._run_id = self._past.run_id or new_run_id()
         self._interrupted = False
         self._running: asyncio.Future[Answer] | None = None
@@ -128,6 +139,8 @@ class Run:
                 self._record_answer(answer, recorder, budget)
                 raise
             answer = self._answer(ending, loop, recorder, budget, coverage)
+            if self._carried is not None:
+                self.carried_on = await self._leave(loop, asked.view, answer, self._carried)
             self._record_answer(answer, recorder, budget)
             if ending.stop_reason == "interrupted" and not self._interrupted:
                 raise asyncio.CancelledError
@@ -224,9 +237,17 @@ class Run:
         """Put together what every strategy of the run shares, and choose the first."""
         options, limits = self._options, self._options.limits
         images = read_images(self._images, model=lineup.root.name, facts=lineup.root.facts)
-        view = View(self._corpus, self._retriever)
+        carried = self._carried
+        view = View(
+            self._corpus,
+            self._retriever,
+            added=None if carried is None else Added(carried.added),
+        )
         stack.push_async_callback(view.aclose)
         strategy = options.strategy
+        if strategy == "auto" and carried is not None and carried.names:
+            # No other strategy can look at variables.
+            strategy = "rlm"
         if strategy == "auto":
             strategy = choose(
                 view,
@@ -251,6 +272,7 @@ class Run:
             options={
                 **to_record(options, self._images, source=self._corpus.origin),
                 "schema": None if self._form is None else self._form.schema,
+                "carried": None if carried is None else carried.to_json(),
             },
         )
         assignment = Assignment(
@@ -259,6 +281,7 @@ class Run:
             root=lineup.root,
             images=images,
             form=self._form,
+            carried=carried,
         )
         return Asked(strategy, tree, assignment, view)
 
@@ -283,6 +306,28 @@ class Run:
             await asyncio.wait([self._driving])
             await loop.look_back()
             return loop.interrupted()
+
+    async def _leave(self, driver: Driver, view: View, answer: Answer, carried: Carried) -> Carried:
+        left = await driver.leave(
+            seconds=LEAVE_AT_ONCE_SECONDS if self._interrupted else LEAVE_SECONDS
+        )
+        number = len(carried.exchanges)
+        exchange = Exchange(
+            self._question,
+            answer.text,
+            answer.stop_reason,
+            self._run_id,
+            tuple(Said(number, turn, role, content) for turn, role, content in left.said),
+            answer.to_dict()["usage"],
+        )
+        has_repl = left.variables is not None
+        return replace(
+            carried,
+            exchanges=(*carried.exchanges, exchange),
+            variables=left.variables if has_repl else carried.variables,
+            names=left.names if has_repl else carried.names,
+            added=dict(view.added.documents),
+        )
 
     async def _from_evidence(self, stack: AsyncExitStack, asked: Asked, ending: Ending) -> Ending:
         """Answer from passages where the root model could not drive its REPL to an answer."""

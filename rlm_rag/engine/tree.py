@@ -8,6 +8,7 @@ from typing import Any
 
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import PricedModel
+from rlm_rag.engine.carried import Carried
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.form import Form
 from rlm_rag.engine.hosted import HostSide
@@ -60,7 +61,7 @@ class Assignment:
     """What one RLM is to answer, and by which root model; the run's root has depth 0.
 
     `images` are data URLs that its root model is shown with the question, `form` is what its
-    answer must be like.
+    answer must be like, `carried` the conversation that it goes on with.
     """
 
     run_id: str
@@ -70,3 +71,4 @@ class Assignment:
     images: tuple[str, ...] = ()
     parent: Parent | None = None
     form: Form | None = None
+    carried: Carried | None = None

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from rlm_rag.engine.budget import Budget, LimitReached
 from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.carried import Left
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.ending import Ending
+from rlm_rag.engine.history import BEFORE_HEADING
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.reply import parse_reply
 from rlm_rag.errors import ModelError
@@ -55,6 +57,7 @@ class Answering:
         recorder: Recorder,
         doubts: Doubts,
         images: tuple[str, ...] = (),
+        before: str = "",
     ) -> None:
         self._run_id = run_id
         self._prepare = prepare
@@ -66,6 +69,7 @@ class Answering:
         self._recorder = recorder
         self._doubts = doubts
         self._images = images
+        self._before = f"{BEFORE_HEADING}\n{before}\n\n" if before else ""
         self._messages = [Message("system", system)]
         self._new: list[Message] = list(self._messages)
         self._evidence = ""
@@ -97,6 +101,10 @@ class Answering:
         """Return what was found, without another call."""
         return self._without(LimitReached("interrupted", "the run was interrupted"))
 
+    async def leave(self, *, seconds: float) -> Left:
+        """Return its messages; it has no REPL."""
+        return Left([(1 + n // 2, m.role, m.content) for n, m in enumerate(self._messages[1:])])
+
     async def _steps(self) -> Ending:
         prepared = await self._prepare()
         searches = 0
@@ -121,9 +129,10 @@ class Answering:
     def _take(self, prepared: Prepared) -> None:
         self._evidence = prepared.evidence
         self._notes = tuple(dict.fromkeys((*self._notes, *prepared.notes)))
-        self._doubts.shown(prepared.prompt)
-        images = self._images if self.iterations == 0 else ()
-        self._add(Message("user", prepared.prompt, images))
+        self._doubts.shown(self._before + prepared.prompt)
+        first = self.iterations == 0
+        prompt = (self._before if first else "") + prepared.prompt
+        self._add(Message("user", prompt, self._images if first else ()))
 
     def _add(self, message: Message) -> None:
         self._messages.append(message)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 
+from rlm_rag.engine.carried import before
 from rlm_rag.engine.delegate import Delegate
 from rlm_rag.engine.ending import Driver, Ending
 from rlm_rag.engine.material import Reader
@@ -152,4 +153,5 @@ async def _open_answering(
         recorder=tree.recorder,
         doubts=doubts_of(assignment, view),
         images=assignment.images,
+        before=before(assignment.carried),
     )
