@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rlm_rag.api import SearchableCorpus, load, load_sources
+    from rlm_rag.conversation import Conversation
     from rlm_rag.corpus import Corpus, Document, Skipped
     from rlm_rag.engine.answer import Answer
     from rlm_rag.engine.citations import Citation
@@ -23,6 +24,7 @@ _HOMES = {
     "ask": "rlm_rag.rlm",
     "load": "rlm_rag.api",
     "load_sources": "rlm_rag.api",
+    "Conversation": "rlm_rag.conversation",
     "Corpus": "rlm_rag.corpus",
     "Document": "rlm_rag.corpus",
     "Skipped": "rlm_rag.corpus",
@@ -41,6 +43,7 @@ __all__ = [
     "RLM",
     "Answer",
     "Citation",
+    "Conversation",
     "Corpus",
     "Document",
     "Limits",

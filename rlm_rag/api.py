@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import atexit
 import os
+import shlex
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.engine.loop_thread import loop_thread
@@ -240,6 +241,28 @@ def load_sources(sources: Sequence[str], **options: Unpack[LoadOptions]) -> Sear
         SourceError, EmptyCorpusError, PackedCorpusError: as `load`.
     """
     return _searchable(options, partial(_load_sources, sources))
+
+
+def load_origin(origin: str) -> SearchableCorpus:
+    """Load what an `origin` of a corpus names, which is spelled as a command line.
+
+    Raises:
+        SourceError, EmptyCorpusError, PackedCorpusError: as `load`.
+    """
+    words = iter(shlex.split(origin))
+    sources: list[str] = []
+    options: dict[str, Any] = {}
+    for word in words:
+        name = word.removeprefix("--").replace("-", "_")
+        if not word.startswith("--"):
+            sources.append(word)
+        elif name in ("include", "exclude"):
+            options.setdefault(name, []).append(next(words))
+        elif name.startswith("max_"):
+            options[name] = int(next(words))
+        else:
+            options[name.removeprefix("no_")] = not name.startswith("no_")
+    return load_sources(sources, **options)
 
 
 def _searchable(options: LoadOptions, loaded: Callable[..., Corpus]) -> SearchableCorpus:

@@ -77,6 +77,12 @@ class RetrievalError(RlmRagError):
     kind = "retrieval"
 
 
+class SessionError(RlmRagError):
+    """A conversation that was kept cannot be read or written."""
+
+    kind = "session"
+
+
 class SandboxError(RlmRagError):
     """The sandbox could not do what was asked."""
 
@@ -181,12 +187,6 @@ class ModelTimeoutError(ModelError):
 
     kind = "model_timeout"
     retryable = True
-
-
-class SessionError(RlmRagError):
-    """A conversation that was kept cannot be read or written."""
-
-    kind = "session"
 
 
 class TraceError(RlmRagError):

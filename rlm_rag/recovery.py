@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from rlm_rag.api import SearchableCorpus, load, load_sources
+from rlm_rag.api import SearchableCorpus, load, load_origin
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
@@ -150,7 +149,7 @@ def changed_since(trace: Trace) -> tuple[str, ...]:
     origin = root.options.get("source") if root is not None else None
     if not cited or not origin:
         return ()
-    with _loaded(origin) as corpus:
+    with load_origin(origin) as corpus:
         return tuple(
             path
             for path, digest in cited.items()
@@ -167,26 +166,8 @@ def _opened(corpus: Corpus | Source | None, origin: str | None) -> Iterator[Sear
         raise UsageError(
             "the trace does not say where the corpus came from", hint="give the corpus too"
         )
-    with load(corpus) if corpus is not None else _loaded(origin or "") as opened:
+    with load(corpus) if corpus is not None else load_origin(origin or "") as opened:
         yield opened
-
-
-def _loaded(origin: str) -> SearchableCorpus:
-    """Load what an `origin` names, which is spelled as a command line."""
-    words = iter(shlex.split(origin))
-    sources: list[str] = []
-    options: dict[str, Any] = {}
-    for word in words:
-        name = word.removeprefix("--").replace("-", "_")
-        if not word.startswith("--"):
-            sources.append(word)
-        elif name in ("include", "exclude"):
-            options.setdefault(name, []).append(next(words))
-        elif name.startswith("max_"):
-            options[name] = int(next(words))
-        else:
-            options[name.removeprefix("no_")] = not name.startswith("no_")
-    return load_sources(sources, **options)
 
 
 def _check_corpus(corpus: Corpus, recorded: Mapping[str, Any]) -> None:

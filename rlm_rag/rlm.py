@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from rlm_rag.api import SearchableCorpus, open_source
+from rlm_rag.api import SearchableCorpus, load_origin, open_source
+from rlm_rag.conversation import Conversation
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
@@ -21,11 +22,12 @@ from rlm_rag.engine.offers import AskUser, Tool, offers_of
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.pool import Share
 from rlm_rag.engine.run import Run
-from rlm_rag.errors import UsageError
+from rlm_rag.errors import SessionError, UsageError
 from rlm_rag.loaders.source import Source
 from rlm_rag.sandbox.confine.libraries import library_files
 from rlm_rag.sandbox.confine.view import LEAST_MEMORY_BYTES, WorkerLimits
 from rlm_rag.sandbox.docker import DEFAULT_IMAGE
+from rlm_rag.sessions import SavedConversation, SessionStore
 from rlm_rag.streaming import Stream
 from rlm_rag.trace.events import Event
 
@@ -172,6 +174,41 @@ class RLM:
         finally:
             if opened is not corpus:
                 opened.close()
+
+    def conversation(
+        self, corpus: Corpus | Source | None = None, *, session: str | None = None
+    ) -> Conversation:
+        """Begin a conversation about a corpus, or go on with the one kept as `session`.
+
+        Without a `corpus`, the session's own sources are loaded.
+
+        Raises:
+            SessionError: there is no such session, or it cannot be read.
+            SourceError, EmptyCorpusError: as `load`.
+        """
+        saved = None
+        if session is not None:
+            saved = SessionStore().load(session)
+            if saved is None:
+                raise SessionError(
+                    f"there is no session {session!r}",
+                    hint=f"there are: {', '.join(SessionStore().names()) or 'none'}",
+                )
+        return self.converse(corpus, saved)
+
+    def converse(
+        self, corpus: Corpus | Source | None, saved: SavedConversation | None
+    ) -> Conversation:
+        """Go on with a conversation, or begin one; its sources are loaded without a `corpus`.
+
+        Raises:
+            SourceError, EmptyCorpusError: as `load`.
+        """
+        if corpus is not None:
+            return Conversation(corpus, self._options, saved=saved)
+        if saved is None:
+            raise UsageError("a conversation needs a corpus or a session")
+        return Conversation(load_origin(saved.sources[0]), self._options, saved=saved, owned=True)
 
     def estimate(self, corpus: Corpus | Source, question: str) -> Estimate:
         """Return what a question may cost: low, likely and high; nothing is sent, no key needed.

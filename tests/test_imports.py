@@ -19,7 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("models",),
     ("engine",),
     ("distributed",),
-    ("api", "rlm", "recovery", "streaming", "repl", "compat"),
+    ("api", "conversation", "rlm", "recovery", "sessions", "streaming", "repl", "compat"),
     ("evals", "mcp"),
     ("cli",),
 )

@@ -13,7 +13,7 @@ from typing import Any
 from rlm_rag import __version__
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.added import Added
-from rlm_rag.engine.answer import Answer, denies
+from rlm_rag.engine.answer import Answer, denies, usage_dict
 from rlm_rag.engine.budget import Budget, CallEstimate
 from rlm_rag.engine.carried import Carried, Exchange
 from rlm_rag.engine.citations import check_citations, content_digest
@@ -318,7 +318,7 @@ class Run:
             answer.stop_reason,
             self._run_id,
             tuple(Said(number, turn, role, content) for turn, role, content in left.said),
-            answer.to_dict()["usage"],
+            usage_dict(answer.usage),
         )
         has_repl = left.variables is not None
         return replace(

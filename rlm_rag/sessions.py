@@ -1,0 +1,142 @@
+"""Conversations kept in the user's state folder, each in a file of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlm_rag.engine.carried import Carried
+from rlm_rag.errors import SessionError
+from rlm_rag.trace.store import default_state_folder
+
+SCHEMA_VERSION = 1
+# What a worker may leave with its host is 64 Mi characters; what was said is a fraction of that.
+MAX_BYTES = 256 << 20
+MAX_LAST = 20
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_SUFFIX = ".json"
+_LAST = "last-"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedConversation:
+    """`sources` are the origins of its corpora, `fingerprint` what all of them held."""
+
+    sources: tuple[str, ...]
+    fingerprint: str
+    carried: Carried
+
+
+class SessionStore:
+    """The conversations in one folder: by default `sessions`, in the user's state folder.
+
+    Raises:
+        TraceError: no folder is given, and this user has no home folder.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = default_state_folder() / "sessions" if folder is None else folder
+
+    def path_of(self, name: str) -> Path:
+        """Where a conversation of that name lies, or would lie.
+
+        Raises:
+            SessionError: it cannot be a name.
+        """
+        if not _NAME.fullmatch(name):
+            raise SessionError(
+                f"{name!r:.80} cannot be a session's name",
+                hint="up to 64 letters, digits, dots, dashes and underscores, a letter first",
+            )
+        return self._folder / f"{name}{_SUFFIX}"
+
+    def names(self) -> Sequence[str]:
+        """The names that were chosen by a person, in their order."""
+        found = (path.stem for path in self._folder.glob(f"*{_SUFFIX}"))
+        return sorted(name for name in found if not name.startswith(_LAST))
+
+    def save(self, name: str, saved: SavedConversation) -> Path:
+        """Write a conversation, in the place of one of that name; return its file.
+
+        Raises:
+            SessionError: it cannot be written.
+        """
+        path = self.path_of(name)
+        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        text = json.dumps(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "sources": list(saved.sources),
+                "fingerprint": saved.fingerprint,
+                "carried": saved.carried.to_json(),
+            }
+        )
+        try:
+            self._folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            fd = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
+            with os.fdopen(fd, "w", encoding="utf-8") as file:
+                file.write(text)
+            partial.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise SessionError(
+                f"the session {path} cannot be written: {error.strerror or error}",
+                hint="free space there, or set XDG_STATE_HOME to a folder that can be written",
+            ) from error
+        return path
+
+    def load(self, name: str) -> SavedConversation | None:
+        """Return a conversation, None where there is none of that name.
+
+        Raises:
+            SessionError: it cannot be read.
+        """
+        path = self.path_of(name)
+        try:
+            if path.stat().st_size > MAX_BYTES:
+                raise SessionError(f"the session {path} is larger than {MAX_BYTES:,} bytes")
+            value = json.loads(path.read_text("utf-8"))
+            sources = tuple(map(str, value["sources"]))
+            fingerprint = str(value["fingerprint"])
+            carried = value["carried"]
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise SessionError(
+                f"the session {path} cannot be read: {error!s:.200}", hint="begin a new one"
+            ) from error
+        return SavedConversation(sources, fingerprint, Carried.from_json(carried))
+
+    def save_last(self, saved: SavedConversation) -> None:
+        """Keep the last conversation with its sources, for `load_last`; the oldest ones go.
+
+        Raises:
+            SessionError: it cannot be written.
+        """
+        self.save(_last_name(saved.sources), saved)
+        last = sorted(
+            self._folder.glob(f"{_LAST}*{_SUFFIX}"), key=lambda path: path.stat().st_mtime_ns
+        )
+        for path in last[:-MAX_LAST]:
+            path.unlink(missing_ok=True)
+
+    def load_last(self, sources: Sequence[str]) -> SavedConversation | None:
+        """Return the last conversation with these sources, None where there is none.
+
+        Raises:
+            SessionError: it cannot be read.
+        """
+        return self.load(_last_name(sources))
+
+
+def _last_name(sources: Sequence[str]) -> str:
+    return _LAST + hashlib.sha256("\0".join(sources).encode()).hexdigest()[:32]
