@@ -30,7 +30,7 @@ class Sample:
     """A question whose right answer is known.
 
     `id` is unique within its task and options. `question` says which form the answer should
-    have. `gold` is what the task's scorers take, in values of JSON. `length_tokens` is how long
+    have; `query` is what is searched for without a model, by default the question. `gold` is what the task's scorers take, in values of JSON. `length_tokens` is how long
     the haystack is: as asked for where it is generated, else as `count_tokens` estimates it;
     None where that is not known before it is loaded. `cluster` names what makes samples depend
     on each other (a repository, a book, a haystack), for intervals; by default the sample is
@@ -45,6 +45,7 @@ class Sample:
     length_tokens: int | None = None
     cluster: str | None = None
     joint: str | None = None
+    query: str | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
 
 
