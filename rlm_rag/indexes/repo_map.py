@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rlm_rag.indexes.leaning import Ranked
 from rlm_rag.indexes.requests import RepoMapRequest, TextResult
+
+if TYPE_CHECKING:
+    from rlm_rag.indexes.leaning import Ranked
 
 
 def repo_map(paths: Sequence[str], ranked: Sequence[Ranked], request: RepoMapRequest) -> TextResult:
