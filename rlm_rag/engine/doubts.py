@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from rlm_rag.engine.citations import Citation
 from rlm_rag.engine.form import MENDINGS, Form
+from rlm_rag.engine.guidance import LOOK_FIRST
 from rlm_rag.engine.history import RanBlock
 
 MAX_NAMED = 8
@@ -35,7 +36,10 @@ _OF_NO_WEIGHT = 9
 
 
 class Doubts:
-    """Watches the turns of one RLM, and questions its answer."""
+    """Watches the turns of one RLM, and questions its answer.
+
+    A `guided` model, one that is small, is also questioned where it answers without a look.
+    """
 
     def __init__(
         self,
@@ -44,8 +48,11 @@ class Doubts:
         check: Callable[[str], Sequence[Citation]],
         why_false: Callable[[Citation], str],
         form: Form | None = None,
+        guided: bool = False,
     ) -> None:
         self.form = form
+        self.guided = guided
+        self._ran_well = False
         self._mendings = MENDINGS
         self._counts = _COUNTING.search(question) is not None
         self._seen = set(_numbers(question, _ANY_NUMBER))
@@ -59,6 +66,7 @@ class Doubts:
         for block in ran:
             result = block.result
             self._last_failed = result.error is not None
+            self._ran_well = self._ran_well or not self._last_failed
             for text in (result.stdout, result.stderr, result.value or ""):
                 self.shown(text)
 
@@ -74,6 +82,8 @@ class Doubts:
         nothing beyond the turns that were watched.
         """
         parts = self._misfit(text)
+        if self.guided and not computed and not self._ran_well and self._first("blind"):
+            return LOOK_FIRST
         if self._last_failed and not computed and self._first("failed"):
             parts.append(
                 "Your last block failed, and nothing ran since: mend it and run it, or say what "

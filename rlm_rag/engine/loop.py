@@ -18,6 +18,7 @@ from rlm_rag.engine.compaction import Compaction
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.ending import Ending
+from rlm_rag.engine.guidance import LOOK_FIRST
 from rlm_rag.engine.hints import Hints
 from rlm_rag.engine.history import History, RanBlock, error_text, feedback
 from rlm_rag.engine.limits import Limits
@@ -248,6 +249,7 @@ class Loop:
         self._stumbles += not ran or unparsed
         if self._simpler is not None and self._stumbles >= STUMBLES:
             self._history.instruct(self._simpler.system)
+            self._doubts.guided = True
             self._recorder.record(
                 events.SteppedDown(
                     run=self._run_id, turn=self.iterations + 1, prompts=self._simpler.version
@@ -270,7 +272,8 @@ class Loop:
         is_text = reply.text.strip() and reply.finish_reason == "stop" and parsed.final is None
         if self._blockless > 1 and self._ran_well and is_text:
             return self._accepted(Ending(reply.text.strip(), "answered"), notes, computed=False)
-        notes.append(NO_BLOCK if parsed.final is None else EMPTY_FINAL)
+        no_block = LOOK_FIRST if self._doubts.guided and not self._ran_well else NO_BLOCK
+        notes.append(no_block if parsed.final is None else EMPTY_FINAL)
         return None
 
     def _accepted(self, ending: Ending, notes: list[str], *, computed: bool) -> Ending | None:

@@ -15,11 +15,13 @@ from rlm_rag.engine.children import Children
 from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.delegate import Delegate
 from rlm_rag.engine.doubts import Doubts
+from rlm_rag.engine.guidance import first_look
 from rlm_rag.engine.history import History
 from rlm_rag.engine.hosted import Hosted
 from rlm_rag.engine.loop import Loop, status_line
 from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS, Reader
 from rlm_rag.engine.prompts.texts import Profile, load_profile, profile_name, versioned
+from rlm_rag.engine.question import kind_of
 from rlm_rag.engine.reasons import why_false
 from rlm_rag.engine.services import WAITING, Handler, Services
 from rlm_rag.engine.subcalls import SubCalls
@@ -100,7 +102,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
                 budget=tree.budget,
                 limits=limits,
                 recorder=tree.recorder,
-                doubts=doubts_of(assignment, view),
+                doubts=doubts_of(assignment, view, guided=profile.name == "small"),
                 coverage=tree.coverage,
                 past=tree.past,
                 carried=assignment.carried,
@@ -109,13 +111,14 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             await tasks.close()
 
 
-def doubts_of(assignment: Assignment, view: View) -> Doubts:
+def doubts_of(assignment: Assignment, view: View, *, guided: bool = False) -> Doubts:
     """Return what questions the answers to an assignment, by the documents of its corpus."""
     doubts = Doubts(
         question=assignment.question,
         check=lambda text: check_citations(text, view.corpus),
         why_false=lambda citation: why_false(citation, view.corpus),
         form=assignment.form,
+        guided=guided,
     )
     doubts.shown(before(assignment.carried))
     return doubts
@@ -252,6 +255,8 @@ def _history(
     if view.added.documents:
         figures.append(f"added: {len(view.added.documents):,} documents under added:/")
     figures.append(helpers)
+    if profile.name == "small" and kind_of(assignment.question) == "aggregate":
+        figures.append(f"\n{first_look(view)}")
     carried = assignment.carried
     said = before(carried)
     if carried is not None:

@@ -95,3 +95,14 @@ def test_any_text_is_questioned_at_most_once_for_each_reason(text: str, computed
     assert asked.about(text, computed=computed) is not None
     asked.about(text, computed=computed)
     assert asked.about(text, computed=computed) is None
+
+
+def test_a_small_model_that_never_looked_is_asked_to_once():
+    asked = Doubts(question="Where?", check=lambda text: (), why_false=lambda each: "", guided=True)
+    assert "have not looked" in (asked.about("Not in the corpus.", computed=False) or "")
+    assert asked.about("Not in the corpus.", computed=False) is None
+    looked = Doubts(
+        question="Where?", check=lambda text: (), why_false=lambda each: "", guided=True
+    )
+    looked.watch(ran("found"))
+    assert looked.about("There.", computed=False) is None

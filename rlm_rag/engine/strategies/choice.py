@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from typing import Literal
-
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
+from rlm_rag.engine.question import kind_of
 from rlm_rag.engine.view import View
 
 DIRECT_TOKENS = 16_000
@@ -15,35 +13,15 @@ DIRECT_TOKENS = 16_000
 COUNTED_TOKENS = 2_000
 """A corpus this small is counted right by eye; of a larger one, code counts better."""
 
+SMALL_DIRECT_TOKENS = 3_000
+"""Of a small model, which as often as not runs on a processor that reads 30 to 60 tokens a
+second, a prompt is kept this short."""
+
 WINDOW_SHARE = 0.6
 _BYTES_A_TOKEN = 3.3
 _TOKENS_A_LINE = 3
 
-Kind = Literal["aggregate", "overview", "lookup"]
-
-_AGGREGATE = re.compile(
-    r"\bhow (?:many|much|often)\b|\b(?:number|count|sum|total|average|mean|median|percentage"
-    r"|proportion|share|distribution)\b|\b(?:most|least|fewest)\b|\b(?:highest|lowest|largest"
-    r"|smallest|maximum|minimum|longest|shortest|earliest|latest)\b"
-    r"|\b(?:list|name|find|give|show|enumerate)\b.{0,30}\b(?:all|every|each)\b"
-    r"|\b(?:which|what) (?:of the )?(?:users?|records?|rows?|entries|items|files|functions)\b",
-    re.IGNORECASE,
-)
-_OVERVIEW = re.compile(
-    r"\bsummar|\boverview\b|\bmain (?:themes?|topics?|points?|ideas?|findings?)\b"
-    r"|\bwhat (?:is|are) (?:this|these|the) (?:repo|repository|project|corpus|documents?|code)"
-    r"|\bwhat (?:does|do) (?:this|these|the) (?:repo|repository|project|program|documents?)\b"
-    r"|\barchitecture\b",
-    re.IGNORECASE,
-)
 _BY_SCRIPT = ("offline", "scripted:", "scripted/", "replay:", "replay/")
-
-
-def kind_of(question: str) -> Kind:
-    """Return whether a question is answered by counting, by reading widely, or by one place."""
-    if _AGGREGATE.search(question):
-        return "aggregate"
-    return "overview" if _OVERVIEW.search(question) else "lookup"
 
 
 def choose(view: View, *, question: str, root: PricedModel, profile: str, calls_left: int) -> str:
@@ -57,7 +35,8 @@ def choose(view: View, *, question: str, root: PricedModel, profile: str, calls_
     tokens = _tokens(view)
     kind = kind_of(question)
     window = root.facts.context_window or UNKNOWN_WINDOW_TOKENS
-    fits = tokens <= min(DIRECT_TOKENS, window * WINDOW_SHARE)
+    most = SMALL_DIRECT_TOKENS if profile == "small" else DIRECT_TOKENS
+    fits = tokens <= min(most, window * WINDOW_SHARE)
     if fits and (kind != "aggregate" or tokens <= COUNTED_TOKENS):
         return "direct"
     if profile != "small" or kind == "aggregate":

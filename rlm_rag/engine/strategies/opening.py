@@ -6,17 +6,18 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 
+from rlm_rag.engine.answer import denies
 from rlm_rag.engine.carried import before
 from rlm_rag.engine.delegate import Delegate
 from rlm_rag.engine.ending import Driver, Ending
 from rlm_rag.engine.material import Reader
-from rlm_rag.engine.prompts.texts import Profile, load_prompt
+from rlm_rag.engine.prompts.texts import Profile, load_prompt, profile_name
 from rlm_rag.engine.rlm import doubts_of, model_calls, open_rlm, record_start
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.strategies.answering import Answering, Prepare, Search
 from rlm_rag.engine.strategies.direct import whole_corpus
 from rlm_rag.engine.strategies.map_reduce import notes_of_all
-from rlm_rag.engine.strategies.retrieve import Retrieve
+from rlm_rag.engine.strategies.retrieve import MOST_TOKENS, SMALL_TOKENS, Retrieve
 from rlm_rag.engine.subcalls import SubCalls
 from rlm_rag.engine.tree import Assignment, Parent, Tree
 from rlm_rag.engine.view import View
@@ -54,12 +55,14 @@ def _retrieve(tree: Tree, assignment: Assignment, view: View) -> _Steps:
         again={},
         await_seconds=tree.limits.await_seconds,
     )
+    is_small = profile_name(tree.profile, assignment.root.name) == "small"
     found = Retrieve(
         question=assignment.question,
         view=view,
         services=services,
         coverage=tree.coverage,
         root=assignment.root,
+        most_tokens=SMALL_TOKENS if is_small else MOST_TOKENS,
     )
     return _Steps(load_prompt("retrieve"), found.first, found.again)
 
@@ -113,7 +116,7 @@ def open_driver(asked: Asked) -> AbstractAsyncContextManager[Driver]:
 def needs_evidence(strategy: str, ending: Ending) -> bool:
     """Whether a root model did not come to an answer by itself, for all that it could do."""
     stuck = ending.stop_reason in ("errors", "iterations")
-    return strategy == "rlm" and stuck and not ending.is_answer
+    return strategy == "rlm" and stuck and (not ending.is_answer or denies(ending.text))
 
 
 def in_place_of(assignment: Assignment) -> Assignment:

@@ -17,6 +17,9 @@ from rlm_rag.sandbox.session import ServiceCall, ServiceError
 
 MOST_TOKENS = 12_000
 """Passages shown at once: some 24 windows, beyond which a reader gains little and pays more."""
+SMALL_TOKENS = 2_500
+"""Five windows, for a small model: it reads slowly, and what is beside the point misleads it."""
+
 WINDOW_SHARE = 0.5
 SEARCHED_WINDOWS = 24
 MOST_NAMES = 6
@@ -44,13 +47,14 @@ class Retrieve:
         services: Services,
         coverage: Coverage,
         root: PricedModel,
+        most_tokens: int = MOST_TOKENS,
     ) -> None:
         self._question = question
         self._view = view
         self._services = services
         self._coverage = coverage
         window = root.facts.context_window or UNKNOWN_WINDOW_TOKENS
-        self._budget_tokens = min(MOST_TOKENS, int(window * WINDOW_SHARE))
+        self._budget_tokens = min(most_tokens, int(window * WINDOW_SHARE))
         self._calls = 0
 
     async def first(self) -> Prepared:

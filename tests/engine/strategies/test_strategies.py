@@ -277,3 +277,24 @@ def test_the_trace_of_a_strategy_without_a_repl_is_whole(
     assert kinds[0] == "run"
     assert kinds[-1] == "answer"
     assert kinds.count("reply") == 1
+
+
+def test_a_small_model_sees_how_records_begin_and_is_told_to_look(
+    openai_server: OpenAiChatServer,
+) -> None:
+    rows = "".join(f"{n},{n % 7},Oslo\n" for n in range(900))
+    with rlm_rag.load([{"path": "orders.csv", "content": "id,user,city\n" + rows}]) as records:
+        found = ask(
+            openai_server,
+            records,
+            "rlm",
+            reply("Not in the corpus: `orders.csv`"),
+            reply("FINAL(There are 12 of them.)"),
+            reply("```repl\nFINAL(str(context[0]['content'].count('Oslo')))\n```"),
+            question="How many orders are there?",
+            model="qwen2.5-coder-1.5b",
+        )
+    assert "orders.csv begins:\n  id,user,city\n  0,0,Oslo" in openai_server.prompts[0]
+    assert "have not looked" in openai_server.prompts[1]
+    assert "have not looked" in openai_server.prompts[2]
+    assert found.text == "900"
