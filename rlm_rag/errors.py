@@ -189,6 +189,12 @@ class ModelTimeoutError(ModelError):
     retryable = True
 
 
+class RunFolderError(RlmRagError):
+    """The folder of an evaluation that cannot be read, written, or gone on with as it is."""
+
+    kind = "run_folder"
+
+
 class TraceError(RlmRagError):
     """A trace that cannot be found, read or written."""
 

@@ -111,9 +111,9 @@ def ask(
     # A switch that is not given leaves the choice to the environment and the files.
     flags: dict[str, Value] = {"trace": False if no_trace else None, "cache": cache or None}
     settings = read_settings(options | flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
-    _announce(settings)
+    announce(settings)
     display = choose_display(quiet=quiet, verbose=verbose)
-    _check_models(settings, models, with_keys=not estimate)
+    check_models(settings, models, with_keys=not estimate)
     rlm = _rlm(settings, display, ask_user=asker(display, quiet=quiet), **models, **offering)
     with opened(sources, **loading) as corpus:
         if estimate:
@@ -128,7 +128,8 @@ def ask(
         )
 
 
-def _announce(settings: Settings) -> None:
+def announce(settings: Settings) -> None:
+    """Say on standard error what was ignored of the settings, and that there is no sandbox."""
     for warning in settings.warnings:
         streams.note(streams.one_line(f"warning: {warning}"))
     if settings.sandbox == "none":
@@ -138,8 +139,13 @@ def _announce(settings: Settings) -> None:
         )
 
 
-def _check_models(settings: Settings, models: ModelFlags, *, with_keys: bool) -> None:
-    """Before the sources are read, so that a wrong name or a missing key is told at once."""
+def check_models(settings: Settings, models: ModelFlags, *, with_keys: bool) -> None:
+    """Open every model once, so that a wrong name or a missing key is told before any reading.
+
+    Raises:
+        UsageError: a price that cannot be read.
+        ModelError: a name or a key that cannot be used.
+    """
     from rlm_rag.models.prices import parse_price
     from rlm_rag.models.router import open_model
 

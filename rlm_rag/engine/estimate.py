@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rlm_rag.corpus import Corpus
@@ -11,7 +12,9 @@ from rlm_rag.engine.calls import CAP_TOKENS
 from rlm_rag.engine.figures import describe
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
+from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.engine.prompts.texts import load_profile
+from rlm_rag.engine.strategies.retrieve import MOST_TOKENS, WINDOW_SHARE
 from rlm_rag.models.prices import ModelFacts, facts_of, parse_price
 from rlm_rag.models.tokens import count_tokens
 
@@ -48,6 +51,20 @@ HABITS: Mapping[str, Habits] = {
 }
 
 
+# The corpus, its passages or the notes on it in one prompt; `high` looks, or mends its form, once
+# more.
+_ONE_PROMPT: Mapping[str, Habits] = {
+    "low": Habits(1, 60, 0, 0, 0, 0, 0.0),
+    "likely": Habits(1, 300, 0, 0, 0, 0, 0.0),
+    "high": Habits(2, 1_000, 0, 0, 0, 0, 0.0),
+}
+_NOTE_TOKENS = {"low": 20, "likely": 100, "high": 800}
+_MAPPED: Mapping[str, Habits] = {
+    name: replace(habits, prompt_tokens=6_000, answer_tokens=_NOTE_TOKENS[name], share=1.0)
+    for name, habits in _ONE_PROMPT.items()
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Spend:
     """Requests, tokens and money of one case; `usd` None where a price is not known."""
@@ -56,6 +73,15 @@ class Spend:
     input_tokens: int
     output_tokens: int
     usd: float | None
+
+    def __add__(self, other: Spend) -> Spend:
+        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+        return Spend(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            usd,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +123,37 @@ def estimate(
 
     Prompts are not taken to be cached by the provider, which makes them cheaper.
     """
+    return estimate_tokens(
+        f"{describe(corpus)}\n{question}",
+        corpus.total_bytes // _BYTES_A_TOKEN,
+        names=names,
+        settings=settings,
+        limits=limits,
+    )
+
+
+def estimate_tokens(
+    told: str,
+    corpus_tokens: int,
+    *,
+    names: ModelNames,
+    settings: ModelSettings,
+    limits: Limits,
+    strategy: str = "rlm",
+) -> Estimate:
+    """Return what a question of a corpus of that size may cost by a strategy (`auto`: as `rlm`).
+
+    `told` is what the first prompt says besides its instructions.
+    """
     root = _estimated(names.model, settings)
     sub = _estimated(names.sub_model or names.model, settings)
-    told = f"{load_profile('standard').system}\n{describe(corpus)}\n{question}"
-    first_tokens = count_tokens(told)
-    corpus_tokens = corpus.total_bytes // _BYTES_A_TOKEN
+    first_tokens = count_tokens(f"{load_profile('standard').system}\n{told}")
+    habits_of, shown_tokens = _strategy(strategy, corpus_tokens, root)
     cases = {
-        name: _within(_spend(habits, first_tokens, corpus_tokens, root, sub, limits), limits)
-        for name, habits in HABITS.items()
+        name: _within(
+            _spend(habits, first_tokens + shown_tokens, corpus_tokens, root, sub, limits), limits
+        )
+        for name, habits in habits_of.items()
     }
     low = cases["low"]
     usd = None if low.usd is None else low.usd / _COUNTED_TOO_HIGH
@@ -117,6 +166,23 @@ def estimate(
         sub_model=sub.name,
         assumptions=_assumptions(first_tokens, corpus_tokens, root, sub, limits),
     )
+
+
+def _strategy(
+    strategy: str, corpus_tokens: int, root: EstimatedModel
+) -> tuple[Mapping[str, Habits], int]:
+    """Return a strategy's habits, and the tokens of the corpus that its first prompt shows."""
+    window = root.facts.context_window or UNKNOWN_WINDOW_TOKENS
+    match strategy:
+        case "direct":
+            return _ONE_PROMPT, min(corpus_tokens, window)
+        case "retrieve":
+            return _ONE_PROMPT, min(corpus_tokens, MOST_TOKENS, int(window * WINDOW_SHARE))
+        case "map-reduce":
+            pieces = corpus_tokens // _MAPPED["likely"].prompt_tokens + 1
+            return _MAPPED, pieces * _NOTE_TOKENS["likely"]
+        case _:
+            return HABITS, 0
 
 
 def _estimated(name: str, settings: ModelSettings) -> EstimatedModel:
@@ -137,7 +203,7 @@ def _spend(
     grown = habits.reply_tokens + habits.shown_tokens
     root_input = turns * first_tokens + grown * turns * (turns - 1) // 2
     root_output = turns * habits.reply_tokens
-    pieces = int(corpus_tokens * habits.share) // (habits.prompt_tokens or 1)
+    pieces = math.ceil(corpus_tokens * habits.share / (habits.prompt_tokens or 1))
     sub_calls = habits.sub_calls + pieces
     if limits.calls is not None:
         sub_calls = max(0, min(sub_calls, limits.calls - turns))

@@ -1,0 +1,225 @@
+"""One sample asked in one way: of a model by a strategy, or of the index alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rlm_rag.api import SearchableCorpus
+from rlm_rag.engine.answer import Answer
+from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.pool import Pool
+from rlm_rag.errors import (
+    ModelKeyError,
+    ModelNotFoundError,
+    RlmRagError,
+    SandboxUnavailableError,
+    UsageError,
+)
+from rlm_rag.evals.base import Sample, Scorer, Task
+from rlm_rag.evals.config import RETRIEVAL_ONLY, Models
+from rlm_rag.evals.record import SCORER, Record, Spent
+from rlm_rag.indexes.requests import MAX_QUERY_CHARS, SearchRequest, SearchResult
+from rlm_rag.models.base import Usage
+from rlm_rag.rlm import RLM
+from rlm_rag.trace.events import Event, ReplyReceived, Retrieved, RunStarted
+
+BUDGET = "budget_usd"
+RANKED_WINDOWS = 400
+"""Windows that retrieval alone is asked for; published rules look at 100 documents at most."""
+MAX_SPANS = 1_000
+
+# What is wrong for one sample is wrong for all.
+FATAL = (UsageError, ModelKeyError, ModelNotFoundError, SandboxUnavailableError)
+
+
+@dataclass(slots=True)
+class Watch:
+    """What a run tells while it is under way: how deep it goes, what it sees and costs."""
+
+    depth: int = 0
+    usage: Usage = field(default_factory=Usage)
+    spans: dict[tuple[str, int, int], None] = field(default_factory=dict)
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self.depth = max(self.depth, event.depth)
+            case ReplyReceived():
+                self.usage += _usage(event.usage)
+            case Retrieved():
+                self.spans.update(((path, a, b), None) for path, a, b in event.seen)
+
+    @property
+    def retrieved(self) -> tuple[tuple[str, int, int], ...]:
+        """Spans of the corpus that were shown, in their order, capped."""
+        return tuple(self.spans)[:MAX_SPANS]
+
+
+def _usage(figures: Mapping[str, Any]) -> Usage:
+    known = Usage.__dataclass_fields__
+    return Usage(**{name: value for name, value in figures.items() if name in known})
+
+
+class Asker:
+    """Asks samples by strategies, with models and limits that stay the same.
+
+    Every sample's run has a share of `pool`. `headers` go with each request.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        limits: Limits,
+        *,
+        pool: Pool,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._models = models
+        self._limits = limits
+        self._pool = pool
+        self._headers = headers or {}
+
+    async def ask(
+        self,
+        task: Task,
+        sample: Sample,
+        corpus: SearchableCorpus,
+        strategy: str,
+        *,
+        config: str,
+        traces: Path | None,
+    ) -> Record:
+        """Return the scored record of a sample; an error of its run is in it.
+
+        Traces go to the folder `traces`, None keeps none.
+
+        Raises:
+            RlmRagError: one of `FATAL`.
+        """
+        record = blank(task.name, sample, strategy, config=config)
+        record = replace(
+            record,
+            documents=len(corpus),
+            total_bytes=corpus.total_bytes,
+            fingerprint=corpus.fingerprint,
+        )
+        if strategy == RETRIEVAL_ONLY:
+            record = await self._ranked(record, corpus, sample.query or sample.question)
+            return await scored(record, task.ranking)
+        record = await self._answered(record, corpus, traces)
+        return await scored(record, task.scorer) if record.error is None else record
+
+    async def _ranked(self, record: Record, corpus: SearchableCorpus, query: str) -> Record:
+        started = time.perf_counter()
+        request = SearchRequest(query=query[:MAX_QUERY_CHARS], k=RANKED_WINDOWS)
+        result = await corpus.retriever.retrieve(request)
+        hits = result.hits if isinstance(result, SearchResult) else ()
+        spans = tuple((hit.path, hit.line, hit.end_line) for hit in hits)
+        return replace(
+            record,
+            ranked=tuple(dict.fromkeys(hit.path for hit in hits)),
+            retrieved=spans[:MAX_SPANS],
+            stop_reason="answered",
+            seconds=round(time.perf_counter() - started, 4),
+            at=_now(),
+        )
+
+    async def _answered(
+        self, record: Record, corpus: SearchableCorpus, traces: Path | None
+    ) -> Record:
+        watch, share = Watch(), self._pool.share()
+        started = time.perf_counter()
+        options = self._models.options()
+        options["limits"] = self._limits
+        options["headers"] = self._headers
+        options["strategy"] = record.strategy
+        options["trace"] = traces or False
+        options["on_event"] = watch
+        options["share"] = share
+        rlm = RLM(**options)
+        record = replace(record, model=self._models.model)
+        try:
+            answer = await rlm.ask_async(corpus, record.question)
+        except FATAL:
+            raise
+        except RlmRagError as error:
+            failed = _under_way(record, watch, started, traces)
+            return failed.failed(error.kind, error.message)
+        record = _with_answer(_under_way(record, watch, started, traces), answer)
+        if share.refused:
+            return record.failed(BUDGET, "the money for the whole run did not last for it")
+        return record
+
+
+def blank(task: str, sample: Sample, strategy: str, *, config: str) -> Record:
+    """Return the record of a sample that was not asked yet."""
+    return Record(
+        config=config,
+        task=task,
+        id=sample.id,
+        strategy=strategy,
+        question=sample.question,
+        gold=sample.gold,
+        haystack=sample.haystack.key,
+        at=_now(),
+        length_tokens=sample.length_tokens,
+        cluster=sample.cluster,
+        joint=sample.joint,
+        meta=dict(sample.meta),
+    )
+
+
+async def scored(record: Record, scorer: Scorer | None) -> Record:
+    """Return the record with its score, or with what its scorer failed with."""
+    if scorer is None:
+        return record.failed("no_ranking", f"the task {record.task} does not score ranked paths")
+    try:
+        score = await asyncio.to_thread(scorer, record.response, record.sample)
+    except Exception as error:  # noqa: BLE001 a scorer may be anyone's, and the answer is paid for
+        return record.failed(SCORER, f"{type(error).__name__}: {error}")
+    return record.scored(score)
+
+
+def _under_way(record: Record, watch: Watch, started: float, traces: Path | None) -> Record:
+    usage = watch.usage
+    files = sorted(traces.glob("*.jsonl")) if traces is not None else []
+    return replace(
+        record,
+        depth=watch.depth,
+        retrieved=watch.retrieved,
+        usd=usage.usd,
+        calls=usage.calls,
+        seconds=round(time.perf_counter() - started, 4),
+        trace=None if not files or traces is None else _below(files[-1], traces),
+        at=_now(),
+    )
+
+
+def _below(file: Path, traces: Path) -> str:
+    return str(file.relative_to(traces.parents[1]))
+
+
+def _with_answer(record: Record, answer: Answer) -> Record:
+    roles = {role: Spent.of(usage) for role, usage in answer.by_role.items()}
+    return replace(
+        record,
+        answer=answer.text,
+        cited=tuple(dict.fromkeys(each.path for each in answer.citations if each.verified)),
+        stop_reason=answer.stop_reason,
+        usd=answer.usage.usd,
+        calls=answer.usage.calls,
+        cached_calls=answer.usage.cached_calls,
+        root=roles.get("root", Spent()),
+        sub=roles.get("sub", Spent()),
+        iterations=answer.iterations,
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
