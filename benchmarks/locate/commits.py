@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.locate.questions import Question, QuestionSet, tar_documents
+from benchmarks.locate.questions import Question, QuestionSet
+from rlm_rag.evals.locate import tar_documents
 
 _MOST_FILES = 8
 _LEAST_WORDS = 4

@@ -14,7 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.locate.questions import Question, QuestionSet, tar_documents
+from benchmarks.locate.questions import Question, QuestionSet
+from rlm_rag.evals.locate import tar_documents
 
 ROWS = Path(__file__).resolve().parent.parent / "data" / "locate_issues.jsonl.gz"
 

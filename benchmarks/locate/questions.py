@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO
-
-# Longer files of a source tree are data; the loaders' limit is higher.
-MAX_FILE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +33,3 @@ class QuestionSet:
     documents: Sequence[tuple[str, str]]
     questions: Sequence[Question]
     tests_count: bool = True
-
-
-def tar_documents(archive: IO[bytes], *, strip_folders: int) -> Iterator[tuple[str, str]]:
-    """Yield `(path, content)` of the text files of a tar stream, without its leading folders."""
-    with tarfile.open(fileobj=archive, mode="r|*") as members:
-        for member in members:
-            stream = members.extractfile(member) if member.isfile() else None
-            if stream is None or member.size > MAX_FILE_BYTES:
-                continue
-            data = stream.read()
-            path = "/".join(member.name.split("/")[strip_folders:])
-            if b"\0" in data or not path:
-                continue
-            try:
-                yield path, data.decode("utf-8")
-            except UnicodeDecodeError:
-                continue

@@ -90,13 +90,33 @@ def one_of(folder: Path, names: tuple[str, ...], form: str) -> Path:
     Raises:
         BenchmarkDataError: the folder has none of them.
     """
+    return all_of(folder, names, form)[0]
+
+
+def all_of(folder: Path, names: tuple[str, ...], form: str) -> list[Path]:
+    """Return the files of the first name (a glob) that a folder has, in order: often shards.
+
+    A file given in the folder's place is the only one.
+
+    Raises:
+        BenchmarkDataError: the folder has none of them.
+    """
     if folder.is_file():
-        return folder
+        return [folder]
     for name in names:
-        for path in sorted(folder.glob(name)):
-            if path.is_file():
-                return path
+        if found := sorted(path for path in folder.glob(name) if path.is_file()):
+            return found
     raise BenchmarkDataError(f"there is none of {', '.join(names)} in {folder}", hint=form)
+
+
+def read_all(folder: Path, names: tuple[str, ...], form: str) -> Iterator[Row]:
+    """Yield the rows of the files that `all_of` returns, one file after the other.
+
+    Raises:
+        BenchmarkDataError, MissingExtraError: as `all_of` and `read_rows`.
+    """
+    for path in all_of(folder, names, form):
+        yield from read_rows(path, form)
 
 
 def read_rows(path: Path, form: str) -> Iterator[Row]:

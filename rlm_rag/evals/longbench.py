@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
-from rlm_rag.evals.data import Row, one_of, read_rows, required_data
+from rlm_rag.evals.data import Row, read_all, required_data
 from rlm_rag.evals.generated import PATH
 from rlm_rag.evals.scorers.choices import longbench
 from rlm_rag.loaders.source import Source
@@ -37,10 +37,10 @@ class LongBenchTask:
             UsageError: no data was given.
             BenchmarkDataError: it is not in the published format.
         """
-        folder = required_data(options, FORM)
-        path = one_of(folder, ("data.json", "*.jsonl", "*.parquet"), FORM)
+        names = ("data.json", "*.jsonl", "*.parquet")
+        rows = read_all(required_data(options, FORM), names, FORM)
         longest = max(options.lengths, default=None)
-        found = (_sample(row) for row in read_rows(path, FORM))
+        found = (_sample(row) for row in rows)
         short = (s for s in found if longest is None or (s.length_tokens or 0) <= longest)
         yield from islice(short, options.count)
 

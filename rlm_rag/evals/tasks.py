@@ -9,11 +9,23 @@ from pathlib import Path
 from typing import Literal
 
 from rlm_rag.errors import UsageError
-from rlm_rag.evals import frequencies, needles, tracking
 from rlm_rag.evals.aggregation import AggregationTask
 from rlm_rag.evals.base import Task
+from rlm_rag.evals.beir import BeirTask
+from rlm_rag.evals.browsecomp import BrowseCompTask
+from rlm_rag.evals.claims import ClaimsTask
+from rlm_rag.evals.documents_qa import DocumentsQaTask
+from rlm_rag.evals.frequencies import common_words_task, frequent_words_task
+from rlm_rag.evals.infinitebench import InfiniteBenchTask
 from rlm_rag.evals.jsonl import OwnQuestions
+from rlm_rag.evals.locate import LocateTask
+from rlm_rag.evals.longbench import LongBenchTask
+from rlm_rag.evals.mrcr import MrcrTask
+from rlm_rag.evals.needles import NEEDLES, needle_task
+from rlm_rag.evals.oolong import OolongTask
 from rlm_rag.evals.pairs import PairsTask
+from rlm_rag.evals.repoqa import RepoQaTask
+from rlm_rag.evals.tracking import tracking_task
 
 ENTRY_POINTS = "rlm_rag.tasks"
 
@@ -31,13 +43,17 @@ class TaskEntry:
 
 
 def _ruler(name: str, summary: str) -> TaskEntry:
-    full, kind = f"ruler:{name}", needles.NEEDLES["niah_single_2" if name == "niah" else name]
-    return TaskEntry(
-        name=full,
-        summary=summary,
-        needs="nothing",
-        create=lambda: needles.needle_task(full, kind),
-    )
+    full, kind = f"ruler:{name}", NEEDLES["niah_single_2" if name == "niah" else name]
+    return _row(full, summary, "nothing", lambda: needle_task(full, kind))
+
+
+def _infinitebench(kind: str, summary: str) -> TaskEntry:
+    name = f"infinitebench:{kind}"
+    return _row(name, summary, "nothing", lambda: InfiniteBenchTask(name, kind))
+
+
+def _row(name: str, summary: str, needs: Needs, create: Callable[[], Task]) -> TaskEntry:
+    return TaskEntry(name=name, summary=summary, needs=needs, create=create)
 
 
 _TABLE = (
@@ -50,35 +66,68 @@ _TABLE = (
     _ruler("niah_multikey_3", "one UUID's UUID among needles alone"),
     _ruler("niah_multivalue", "four values of one key in prose"),
     _ruler("niah_multiquery", "four keys at once in prose"),
-    TaskEntry(
-        name="ruler:vt",
-        summary="variables that hold a value through four assignments",
-        needs="nothing",
-        create=lambda: tracking.tracking_task("ruler:vt"),
+    _row(
+        "ruler:vt",
+        "variables that hold a value through four assignments",
+        "nothing",
+        lambda: tracking_task("ruler:vt"),
     ),
-    TaskEntry(
-        name="ruler:cwe",
-        summary="the ten most common words of a list",
-        needs="nothing",
-        create=lambda: frequencies.common_words_task("ruler:cwe"),
+    _row(
+        "ruler:cwe",
+        "the ten most common words of a list",
+        "nothing",
+        lambda: common_words_task("ruler:cwe"),
     ),
-    TaskEntry(
-        name="ruler:fwe",
-        summary="the three most frequent coded words of a text",
-        needs="nothing",
-        create=lambda: frequencies.frequent_words_task("ruler:fwe"),
+    _row(
+        "ruler:fwe",
+        "the three most frequent coded words of a text",
+        "nothing",
+        lambda: frequent_words_task("ruler:fwe"),
     ),
-    TaskEntry(
-        name="oolong",
-        summary="counts, comparisons, labels, users and dates over labelled records",
-        needs="nothing",
-        create=AggregationTask,
+    _row("ruler:qa", "SQuAD, HotpotQA or other questions among documents", "data", DocumentsQaTask),
+    _row(
+        "oolong",
+        "counts, comparisons, labels, users and dates over labelled records",
+        "nothing",
+        AggregationTask,
     ),
-    TaskEntry(
-        name="oolong-pairs",
-        summary="all pairs of users that meet one of 20 conditions, over the same records",
-        needs="nothing",
-        create=PairsTask,
+    _row(
+        "oolong-pairs",
+        "all pairs of users that meet one of 20 conditions, over the same records",
+        "nothing",
+        PairsTask,
+    ),
+    _row(
+        "oolong:synth",
+        "OOLONG's synthetic part, as published",
+        "data",
+        lambda: OolongTask("oolong:synth", "synth"),
+    ),
+    _row(
+        "oolong:real",
+        "OOLONG's real part, as published",
+        "data",
+        lambda: OolongTask("oolong:real", "real"),
+    ),
+    _infinitebench("passkey", "five digits in noise; with data, InfiniteBench's own"),
+    _infinitebench("number_string", "ten digits in noise; with data, InfiniteBench's own"),
+    _infinitebench("kv_retrieval", "a value of a JSON object; with data, InfiniteBench's own"),
+    _row(
+        "mrcr",
+        "one of four alike answers of a conversation, word for word; with data, openai/mrcr",
+        "nothing",
+        MrcrTask,
+    ),
+    _row("longbench-v2", "four choices about a long text", "data", LongBenchTask),
+    _row("nocha", "pairs of a true and a false claim about a book", "data", ClaimsTask),
+    _row("browsecomp-plus", "hard questions over 100,000 web pages", "data", BrowseCompTask),
+    _row("beir", "a BEIR folder: corpus, queries, relevant documents", "data", BeirTask),
+    _row("locate", "an issue's text -> the files that its fix changed", "data", LocateTask),
+    _row(
+        "repoqa",
+        "repeat the function of a description, in any repository; with data, RepoQA's own",
+        "corpus",
+        RepoQaTask,
     ),
 )
 TASKS = {entry.name: entry for entry in _TABLE}

@@ -15,10 +15,11 @@ from benchmarks.locate.__main__ import main
 from benchmarks.locate.commits import commit_set
 from benchmarks.locate.docstrings import docstring_set
 from benchmarks.locate.issues import ROWS, issue_sets
-from benchmarks.locate.questions import Question, tar_documents
+from benchmarks.locate.questions import Question
 from benchmarks.locate.rankers import RANKERS, Bm25, Place
 from benchmarks.locate.scores import Outcome, by_file, by_window, figures, ratio_error
 from benchmarks.locate.snippets import needle_set, shown
+from rlm_rag.evals.locate import tar_documents
 
 SOURCE = '''"""Reading."""
 

@@ -1,0 +1,89 @@
+"""OOLONG's own files: its synthetic and its real part, as they were published."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from itertools import islice
+from typing import Any, Literal
+
+from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
+from rlm_rag.evals.data import Row, read_all, required_data
+from rlm_rag.evals.generated import PATH
+from rlm_rag.evals.scorers.oolong import real, synthetic
+from rlm_rag.loaders.source import Source
+from rlm_rag.models.tokens import count_tokens
+
+FORM = (
+    'OOLONG: Parquet, JSON or JSON lines with "id", "context_window_id", "context_window_text", '
+    '"question" and "answer"; of oolong-synth also "answer_type" and "dataset".'
+)
+Part = Literal["synth", "real"]
+
+_DATE = re.compile(r"\[datetime\.date\((\d+), (\d+), (\d+)\)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class OolongTask:
+    """The rows of one part; those of one context window share it, and depend on each other."""
+
+    name: str
+    part: Part
+    ranking: Scorer | None = None
+
+    @property
+    def scorer(self) -> Scorer:
+        return synthetic if self.part == "synth" else real
+
+    def samples(self, options: TaskOptions) -> Iterator[Sample]:
+        """Yield the rows that are no longer than the longest length, in the order of the files.
+
+        Raises:
+            UsageError: no data was given.
+            BenchmarkDataError: it is not in the published format.
+        """
+        rows = read_all(required_data(options, FORM), ("*.parquet", "*.jsonl", "*.json"), FORM)
+        longest = max(options.lengths, default=None)
+        gold = _synthetic_gold if self.part == "synth" else _real_gold
+        found = (_sample(self.name, row, gold) for row in rows)
+        short = (s for s in found if longest is None or (s.length_tokens or 0) <= longest)
+        yield from islice(short, options.count)
+
+
+def _sample(name: str, row: Row, gold: Callable[[Row], Any]) -> Sample:
+    text, window = row.text("context_window_text"), row.text("context_window_id")
+    key = f"{name}/{row.text('dataset', '')}/{window}"
+    return Sample(
+        id=row.text("id"),
+        question=row.text("question"),
+        haystack=Haystack(key, partial(_document, text)),
+        gold=gold(row),
+        length_tokens=count_tokens(text),
+        cluster=key,
+        meta={about: row.text(about, "") for about in ("dataset", "task", "task_group")},
+    )
+
+
+def _synthetic_gold(row: Row) -> dict[str, Any]:
+    text, kind = row.text("answer"), row.text("answer_type")
+    if found := _DATE.fullmatch(text):
+        return {"answer": date(*map(int, found.groups())).isoformat(), "type": kind}
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = None
+    if not isinstance(value, list) or not value:
+        row.refuse(f"'answer' is {text!r}, no list of the answer")
+    return {"answer": value[0], "type": kind}
+
+
+def _real_gold(row: Row) -> str:
+    return row.text("answer")
+
+
+def _document(text: str) -> Source:
+    return [(PATH, text)]
