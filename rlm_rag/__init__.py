@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rlm_rag.engine.offers import Question, Tool
     from rlm_rag.errors import RlmRagError, RunInterrupted
     from rlm_rag.recovery import replay, resume
+    from rlm_rag.repl import Repl
     from rlm_rag.rlm import RLM, ask
 
 __version__ = "0.1.0"
@@ -32,6 +33,7 @@ _HOMES = {
     "Citation": "rlm_rag.engine.citations",
     "Limits": "rlm_rag.engine.limits",
     "Question": "rlm_rag.engine.offers",
+    "Repl": "rlm_rag.repl",
     "Tool": "rlm_rag.engine.offers",
     "RlmRagError": "rlm_rag.errors",
     "RunInterrupted": "rlm_rag.errors",
@@ -48,6 +50,7 @@ __all__ = [
     "Document",
     "Limits",
     "Question",
+    "Repl",
     "RlmRagError",
     "RunInterrupted",
     "SearchableCorpus",

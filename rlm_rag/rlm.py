@@ -147,6 +147,11 @@ class RLM:
             share=share,
         )
 
+    @property
+    def options(self) -> RunOptions:
+        """What it was told."""
+        return self._options
+
     def ask(
         self,
         corpus: Corpus | Source,

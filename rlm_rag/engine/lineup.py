@@ -83,14 +83,14 @@ async def open_lineup(
     *,
     limits: Limits,
     cache: bool | Path = False,
-    absent: bool = False,
+    absent: str | None = None,
     pool: Pool | None = None,
 ) -> AsyncIterator[Lineup]:
     """Open a run's models, and the cache of replies where one is asked for; both end with it.
 
-    `cache` True is the user's own, a path another. Nothing is sent. With `absent`, the models
-    have their names and figures, need no key, and answer nothing. `pool` has the limiters of all
-    runs that share it.
+    `cache` True is the user's own, a path another. Nothing is sent. With `absent`, which says
+    why, the models have their names and figures, need no key, and answer nothing. `pool` has the
+    limiters of all runs that share it.
 
     Raises:
         ModelError: a name or key that cannot be used.
@@ -120,7 +120,7 @@ class Lineup:
         *,
         shared: SharedReplies,
         limits: Limits,
-        absent: bool = False,
+        absent: str | None = None,
         pool: Pool | None = None,
     ) -> None:
         _check_extra(settings.extra)
@@ -199,7 +199,7 @@ class Lineup:
     def _model(self, name: str, price: Price | None) -> LanguageModel:
         settings = self._settings
         if self._absent:
-            return AbsentModel(name)
+            return AbsentModel(name, self._absent)
         return open_model(name, api_base=settings.api_base, headers=settings.headers, price=price)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rlm_rag import __version__
@@ -36,9 +36,20 @@ LONG_TASK_CHARS = 4_000
 PARENT_QUESTION_CHARS = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class Repl:
+    """The REPL of one RLM, and what serves it; `leaves` where its `rlm_query` is a leaf call."""
+
+    session: Session
+    calls: ModelCalls
+    tasks: Tasks
+    hosted: Hosted
+    leaves: bool
+
+
 @asynccontextmanager
-async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncIterator[Loop]:
-    """Start an RLM over the documents of `view`, and record that; its worker ends with the body.
+async def open_repl(tree: Tree, assignment: Assignment, view: View) -> AsyncIterator[Repl]:
+    """Start a REPL over the documents of `view`; its worker and tasks end with the body.
 
     Raises:
         SandboxUnavailableError: no worker started.
@@ -73,6 +84,21 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
     }
     again = {"add_context": handlers["add_context"], **tasks.again(), **hosted.again()}
     async with _session(tree, assignment, view, handlers, again) as session:
+        try:
+            yield Repl(session, calls, tasks, hosted, leaves=children.are_leaves)
+        finally:
+            await tasks.close()
+
+
+@asynccontextmanager
+async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncIterator[Loop]:
+    """Start an RLM over the documents of `view`, and record that; its worker ends with the body.
+
+    Raises:
+        SandboxUnavailableError: no worker started.
+    """
+    async with open_repl(tree, assignment, view) as repl:
+        session = repl.session
         profile = profile_in(tree, assignment)
         record_start(
             tree,
@@ -83,32 +109,29 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             worker=session.worker_hash,
             prompts=profile.version,
         )
-        try:
-            yield Loop(
-                run_id=run_id,
-                history=_history(
-                    tree,
-                    assignment,
-                    view,
-                    profile,
-                    _helpers(tree, hosted, assignment, children),
-                    session.restored,
-                ),
-                simpler=_simpler(tree, profile),
-                session=session,
-                calls=calls,
-                tasks=tasks,
-                root=assignment.root,
-                budget=tree.budget,
-                limits=limits,
-                recorder=tree.recorder,
-                doubts=doubts_of(assignment, view, guided=profile.name == "small"),
-                coverage=tree.coverage,
-                past=tree.past,
-                carried=assignment.carried,
-            )
-        finally:
-            await tasks.close()
+        yield Loop(
+            run_id=assignment.run_id,
+            history=_history(
+                tree,
+                assignment,
+                view,
+                profile,
+                _helpers(tree, repl, assignment),
+                session.restored,
+            ),
+            simpler=_simpler(tree, profile),
+            session=session,
+            calls=repl.calls,
+            tasks=repl.tasks,
+            root=assignment.root,
+            budget=tree.budget,
+            limits=tree.limits,
+            recorder=tree.recorder,
+            doubts=doubts_of(assignment, view, guided=profile.name == "small"),
+            coverage=tree.coverage,
+            past=tree.past,
+            carried=assignment.carried,
+        )
 
 
 def doubts_of(assignment: Assignment, view: View, *, guided: bool = False) -> Doubts:
@@ -272,7 +295,7 @@ def _history(
     )
 
 
-def _helpers(tree: Tree, hosted: Hosted, assignment: Assignment, children: Children) -> str:
+def _helpers(tree: Tree, repl: Repl, assignment: Assignment) -> str:
     window = tree.lineup.sub.facts.context_window
     size = (
         f"window {window:,} tokens"
@@ -281,14 +304,14 @@ def _helpers(tree: Tree, hosted: Hosted, assignment: Assignment, children: Child
     )
     child = (
         "rlm_query is one leaf call here: the depth limit is reached"
-        if children.are_leaves
+        if repl.leaves
         else f"rlm_query starts a child, up to {tree.limits.live_children} at the same time"
     )
     models = (
         f"\nSub-model: {size}, up to {tree.limits.concurrency} calls at the same time. {child}."
     )
     tools = [tool.described for tool in tree.host.offers.tools_at(assignment.depth)]
-    own = [f"- {line}" for line in (*hosted.described(), *tools)]
+    own = [f"- {line}" for line in (*repl.hosted.described(), *tools)]
     return "\n".join([models, "\nMore functions of this run:", *own]) if own else models
 
 

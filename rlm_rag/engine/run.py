@@ -46,6 +46,8 @@ LEAVE_SECONDS = 5.0
 LEAVE_AT_ONCE_SECONDS = 0.3
 """How long variables may take to be kept, and how long where somebody waits for the end."""
 
+_ONLY_REPEATED = "no model is asked here: the run is only repeated from its trace"
+
 
 class Run:
     """One run; used once, on the library's loop.
@@ -172,7 +174,7 @@ class Run:
             options.asking,
             limits=options.limits,
             cache=options.cache,
-            absent=self._past.is_over,
+            absent=_ONLY_REPEATED if self._past.is_over else None,
             pool=None if options.share is None else options.share.pool,
         )
 

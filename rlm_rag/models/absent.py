@@ -1,4 +1,4 @@
-"""A model that is not there: what is only repeated from a trace asks nobody."""
+"""A model that is not there: a run only repeated from its trace, or a REPL without one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from rlm_rag.models.base import Completion, ModelRequest
 
 
 class AbsentModel:
-    """Bears a model's name and answers nothing."""
+    """Bears a model's name and answers nothing; `why` is what its error says."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, why: str) -> None:
         self._name = name
+        self._why = why
 
     @property
     def name(self) -> str:
@@ -23,6 +24,4 @@ class AbsentModel:
         Raises:
             ModelRequestError: always.
         """
-        raise ModelRequestError(
-            f"model {self._name!r} is not asked here: the run is only repeated from its trace"
-        )
+        raise ModelRequestError(self._why)
