@@ -43,7 +43,9 @@ def row(cell: Cell) -> tuple[str, ...]:
 
 
 def _errors(cell: Cell) -> str:
-    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(cell.error_kinds.items()))
+    kinds = ", ".join(
+        f"{kind.replace('_', ' ')} {count}" for kind, count in sorted(cell.error_kinds.items())
+    )
     return f"{cell.errors} ({kinds})" if kinds else str(cell.errors)
 
 
