@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -69,13 +70,14 @@ def parsed(data: bytes, grammar: Grammar) -> list[Definition]:
     """
     text = data.replace(b"\r", b"\n") if b"\r" in data and b"\n" not in data else data
     loaded = _loaded(grammar)
+    starts = line_starts(text)
     if grammar.preprocessed:
         first, others = branches(without_macros(text), grammar.name)
-        found, broken = _read(loaded, first)
+        found, broken = _read(loaded, first, starts)
         if others is not None:
-            found = _joined(found, _within_branches(_read(loaded, others)[0], text))
+            found = _joined(found, _within_branches(_read(loaded, others, starts)[0], text))
     else:
-        found, broken = _read(loaded, text)
+        found, broken = _read(loaded, text, starts)
     if broken:
         found = _joined(found, _scanned(text, broken, grammar))
     found.sort(key=lambda one: (one.start, -one.end))
@@ -84,7 +86,7 @@ def parsed(data: bytes, grammar: Grammar) -> list[Definition]:
     return list(_nested(found, text, grammar))[:MAX_DEFINITIONS]
 
 
-def _read(loaded: _Loaded, text: bytes) -> tuple[list[_Found], set[int]]:
+def _read(loaded: _Loaded, text: bytes, starts: Sequence[int]) -> tuple[list[_Found], set[int]]:
     """Return what the grammar finds, and the rows that it could not read."""
     root = loaded.parser.parse(text).root_node
     broken: set[int] = set()
@@ -97,7 +99,7 @@ def _read(loaded: _Loaded, text: bytes) -> tuple[list[_Found], set[int]]:
             broken.update(range(node.start_point[0], node.end_point[0] + 1))
         else:
             waiting.extend(child for child in node.children if child.has_error)
-    return list(_found(loaded.cursor, root)), broken
+    return list(_found(loaded.cursor, root, text, starts)), broken
 
 
 def _within_branches(found: list[_Found], text: bytes) -> list[_Found]:
@@ -158,7 +160,7 @@ def _loaded(grammar: Grammar) -> _Loaded:
     return _Loaded(Parser(language), QueryCursor(Query(language, source)))
 
 
-def _found(cursor: QueryCursor, root: Node) -> Iterator[_Found]:
+def _found(cursor: QueryCursor, root: Node, text: bytes, starts: Sequence[int]) -> Iterator[_Found]:
     """Yield each named place once: where patterns agree on it, the first of the file counts."""
     first: dict[int, tuple[int, dict[str, list[Node]]]] = {}
     for number, captures in cursor.matches(root):
@@ -169,29 +171,39 @@ def _found(cursor: QueryCursor, root: Node) -> Iterator[_Found]:
         known = first.get(at)
         if known is None or number < known[0]:
             first[at] = (number, captures)
-    for _, captures in first.values():
-        yield _one(captures)
+    for at, (_, captures) in first.items():
+        yield _one(captures, at, text, starts)
 
 
-def _one(captures: dict[str, list[Node]]) -> _Found:
+def _one(
+    captures: dict[str, list[Node]], name_start: int, text: bytes, starts: Sequence[int]
+) -> _Found:
     name = captures["name"][0]
+    name_end = name.end_byte
     kind = next(key for key in captures if key != "name" and key[0] != "_")
-    named = _UNNAMED.get(name.type) or _text(name)
+    written = text[name_start : min(name_end, name_start + 4 * MAX_NAME_CHARS)]
+    named = written.decode("utf-8", "replace")
+    if not named.isidentifier() or named in _UNNAMED:
+        named = _UNNAMED.get(name.type) or _shown(named, name.type)
     node = captures[kind][0]
+    start, end = node.start_byte, node.end_byte
     body = captures.get("_body")
     inside = body[0] if body else _body_of(node)
+    body_start = -1 if inside is None else inside.start_byte
     scope = captures.get("_scope")
+    row = bisect_right(starts, name_start) - 1
+    # Points of the tree would tell rows as well, and take three times as long to make.
     return _Found(
-        node.start_byte,
-        node.end_byte,
-        name.start_point[0],
-        node.start_point[0],
-        node.end_point[0] - (node.end_point[1] == 0 and node.end_point[0] > name.start_point[0]),
+        start,
+        end,
+        row,
+        row if start == name_start else bisect_right(starts, start, 0, row + 1) - 1,
+        bisect_right(starts, max(end - 1, name_start), row) - 1,
         kind,
-        named.removesuffix("=") if kind == "alias" else named,
-        name.end_byte,
+        named.removesuffix("=")[:MAX_NAME_CHARS] if kind == "alias" else named[:MAX_NAME_CHARS],
+        name_end,
         _text(scope[0]) if scope else "",
-        inside.start_byte if inside is not None and inside.start_byte >= name.end_byte else -1,
+        body_start if body_start >= name_end else -1,
     )
 
 
@@ -205,10 +217,14 @@ def _body_of(node: Node) -> Node | None:
 
 
 def _text(node: Node) -> str:
-    text = (node.text or b"")[: 4 * MAX_NAME_CHARS].decode("utf-8", "replace")
+    return _shown((node.text or b"")[: 4 * MAX_NAME_CHARS].decode("utf-8", "replace"), node.type)
+
+
+def _shown(text: str, kind: str) -> str:
+    """Return a name without what stands around it, from the text of a node of that kind."""
     if text.isidentifier():
         return text[:MAX_NAME_CHARS]
-    if node.type == "operator_cast":
+    if kind == "operator_cast":
         # Its node holds the parameters as well.
         text = text.partition("(")[0]
     shown = " ".join(text.split()).strip("\"'`: ")
