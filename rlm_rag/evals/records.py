@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cache
 from itertools import accumulate
 from random import Random
 
@@ -87,8 +88,12 @@ class Record:
 
     @property
     def line(self) -> str:
-        day = f"{self.day:%b %d, %Y}"
-        return f"Date: {day} || User: {self.user} || Instance: {self.text}"
+        return f"Date: {_written(self.day)} || User: {self.user} || Instance: {self.text}"
+
+
+@cache
+def _written(day: date) -> str:
+    return f"{day:%b %d, %Y}"
 
 
 def records(key: str, tokens: int) -> list[Record]:

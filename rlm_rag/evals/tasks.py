@@ -170,7 +170,9 @@ def _entry(point: EntryPoint) -> TaskEntry:
 def _installed(point: EntryPoint) -> Task:
     try:
         found = point.load()
-        task = found if isinstance(found, Task) or not callable(found) else found()
+        # A class has the attributes of its instances, and so passes for one.
+        made = isinstance(found, type) or not isinstance(found, Task)
+        task = found() if made and callable(found) else found
     # What others installed may fail in any way.
     except Exception as error:
         raise UsageError(
