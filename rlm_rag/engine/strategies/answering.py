@@ -21,6 +21,7 @@ from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 
 MOST_SEARCHES = 2
+BLANK = "Your reply was empty. Answer the question."
 _SEARCH = re.compile(r"^[\s*`>]*SEARCH:[ \t]*(.+)$", re.MULTILINE)
 
 
@@ -75,6 +76,7 @@ class Answering:
         self._evidence = ""
         self._notes: tuple[str, ...] = ()
         self._doubted: Ending | None = None
+        self._was_blank = False
         self.iterations = 0
 
     async def run(self) -> Ending:
@@ -120,8 +122,14 @@ class Answering:
                 prepared = await self._search(words[1].strip(" `*\"'"))
                 continue
             ending = Ending(_answer(completion.text), "answered", notes=self._notes)
+            if not ending.text:
+                if self._was_blank or self._is_last():
+                    return self._without(LimitReached("errors", "the root model said nothing"))
+                self._was_blank = True
+                prepared = Prepared(BLANK, self._evidence, self._notes)
+                continue
             doubt = None if self._is_last() else self._doubts.about(ending.text, computed=False)
-            if doubt is None or not ending.text:
+            if doubt is None:
                 return ending
             self._doubted = ending
             prepared = Prepared(doubt, self._evidence, self._notes)
