@@ -118,7 +118,7 @@ class Asker:
     async def _ranked(self, record: Record, corpus: SearchableCorpus, query: str) -> Record:
         started = time.perf_counter()
         request = SearchRequest(query=query[:MAX_QUERY_CHARS], k=RANKED_WINDOWS)
-        result = await corpus.retriever.retrieve(request)
+        result = await asyncio.to_thread(corpus.retrieve, request)
         hits = result.hits if isinstance(result, SearchResult) else ()
         spans = tuple((hit.path, hit.line, hit.end_line) for hit in hits)
         return replace(
