@@ -45,8 +45,7 @@ def document_digest(path: bytes, content: bytes | memoryview) -> bytes:
     """Return the bytes that stand for a document's path and content together."""
     from hashlib import sha256
 
-    digest = sha256(len(path).to_bytes(8, "little"))
-    digest.update(path)
+    digest = sha256(len(path).to_bytes(8, "little") + path)
     digest.update(content)
     return digest.digest()[:DIGEST_BYTES]
 

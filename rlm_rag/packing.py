@@ -108,9 +108,11 @@ class PackedWriter:
         "_digest",
         "_encodings",
         "_fd",
+        "_line_total",
         "_offset",
         "_partial",
         "_path",
+        "_path_bytes",
         "_paths",
         "_rows",
         "_shape",
@@ -126,6 +128,8 @@ class PackedWriter:
         self._encodings: dict[str | None, int] = {None: 0}
         self._paths: dict[bytes, int] = {}
         self._rows = bytearray()
+        self._path_bytes = 0
+        self._line_total = 0
         self._offset = 0
         self._buffer = bytearray()
         self._fd: int | None = None
@@ -146,7 +150,7 @@ class PackedWriter:
         """
         if self._fd is None:
             raise ValueError("this packed corpus is closed")
-        if encoding is not None and not encoding.replace("-", "_").isidentifier():
+        if encoding not in self._encodings and not _is_codec_name(encoding):
             raise ValueError(f"not the name of an encoding: {encoding!r}")
         name, body = encode(path), encode(content)
         self._append(name, body, encoding, count_lines(body), document_digest(name, body))
@@ -226,7 +230,11 @@ class PackedWriter:
         self._write(body)
         number = self._encodings.setdefault(encoding, len(self._encodings))
         self._paths[name] = len(self._paths)
-        self._rows += ROW.pack(0, len(name), number, start, len(body), lines, digest)
+        # Counted from the first path, whose own place is known at the end.
+        place = self._path_bytes
+        self._rows += ROW.pack(place, len(name), number, start, len(body), lines, digest)
+        self._path_bytes += len(name)
+        self._line_total += lines
 
     def _write(self, data: bytes | bytearray | memoryview) -> None:
         self._buffer += data
@@ -249,22 +257,17 @@ class PackedWriter:
     def _write_tables(self) -> None:
         content_bytes = self._offset - len(MAGIC)
         paths_offset = self._offset
-        line_total = 0
-        for number, name in enumerate(self._paths):
-            row = list(ROW.unpack_from(self._rows, number * ROW.size))
-            row[0] = self._offset
-            line_total += row[5]
-            ROW.pack_into(self._rows, number * ROW.size, *row)
-            self._write(name)
+        self._write(b"".join(self._paths))
         rows_offset = self._offset
-        self._write(self._rows)
+        for place, *rest in ROW.iter_unpack(self._rows):
+            self._write(ROW.pack(paths_offset + place, *rest))
         order_offset = self._offset
         for name in sorted(self._paths):
             self._write(ORDER.pack(self._paths[name]))
         encodings_offset = self._offset
         self._write("\n".join(name or "" for name in self._encodings).encode())
         offsets = (paths_offset, rows_offset, order_offset, encodings_offset)
-        totals = (len(self._paths), content_bytes, line_total)
+        totals = (len(self._paths), content_bytes, self._line_total)
         shape, digest = self._shape.encode("ascii"), self._digest.digest()
         self._write(TRAILER.pack(*totals, *offsets, shape, digest, MAGIC))
 
@@ -285,3 +288,7 @@ class PackedWriter:
         return PackedCorpusError(
             f"Cannot write the packed corpus in {folder}: {reason}.", hint=hint
         )
+
+
+def _is_codec_name(encoding: str | None) -> bool:
+    return encoding is None or encoding.replace("-", "_").isidentifier()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from rlm_rag.loaders.documents import Expected, expect_document, forget_document, is_document
@@ -18,38 +18,29 @@ File = tuple[str, str]
 
 
 def parsing_ahead(
-    files: Iterable[File], wants: Callable[[str, str], bool], *, max_file_bytes: int
+    files: Sequence[File], wants: Callable[[str, str], bool], *, max_file_bytes: int
 ) -> Iterator[File]:
     """Yield `files`, each a path and its location, as they are.
 
     Meanwhile the documents among the next ones that `wants` lets pass are parsed, so that
     `parse_document` finds them done. What comes of a load does not depend on it.
     """
-    coming: deque[File] = deque()
-    waiting: deque[File] = deque()
+    waiting = deque(number for number, (path, _) in enumerate(files) if is_document(path))
     expected: dict[str, Expected] = {}
-    rest = iter(files)
     try:
-        while True:
-            while len(coming) < _WINDOW_FILES and (file := next(rest, None)) is not None:
-                coming.append(file)
-                if is_document(file[0]):
-                    waiting.append(file)
-            if not coming:
-                return
-            while waiting and len(expected) < _MAX_AHEAD:
-                path, location = waiting.popleft()
+        for number, file in enumerate(files):
+            end = number + _WINDOW_FILES
+            while waiting and waiting[0] < end and len(expected) < _MAX_AHEAD:
+                path, location = files[waiting.popleft()]
                 data = _read(location, max_file_bytes) if wants(path, location) else None
                 begun = None if data is None else expect_document(path, data)
                 if begun is not None:
                     expected[path] = begun
-            file = coming.popleft()
-            if waiting and waiting[0] is file:
+            if waiting and waiting[0] == number:
                 waiting.popleft()
             yield file
-            begun = expected.pop(file[0], None)
-            if begun is not None:
-                forget_document(begun)
+            if file[0] in expected:
+                forget_document(expected.pop(file[0]))
     finally:
         for begun in expected.values():
             forget_document(begun)

@@ -29,26 +29,27 @@ _KINDS = {
 }
 
 
-def read_regular(location: str, limit: int, *, whole: bool = False) -> bytes | str:
+def read_regular(
+    location: str, limit: int, *, whole: bool = False, status: os.stat_result | None = None
+) -> bytes | str:
     """Return a regular file's bytes, or the reason why it is not read.
 
     Of a file that starts as a binary one, only the start is returned, unless `whole` asks for
-    the rest. At most `limit` bytes are read, also from a file that grows meanwhile.
+    the rest. At most `limit` bytes are read, also from a file that grows meanwhile. `status` is
+    what `lstat` says of it, where the caller has just asked.
 
     Raises:
         OSError: the file is missing or cannot be read.
     """
     # Looked at before it is opened, since opening a device or a pipe can have effects.
-    status = os.lstat(location)
+    status = os.lstat(location) if status is None else status
     if not stat.S_ISREG(status.st_mode):
         return _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
     if status.st_size > limit:
         return too_large_reason(limit)
+    # What has taken its place since is no link and does not block; a device ends at the limit.
     descriptor = os.open(location, _FLAGS)
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            return _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
         data = _read_at_most(descriptor, limit + 1, expected=status.st_size, whole=whole)
     finally:
         os.close(descriptor)
@@ -79,10 +80,10 @@ def format_bytes(count: int) -> str:
 
 
 def _read_at_most(descriptor: int, limit: int, *, expected: int, whole: bool) -> bytes:
-    pieces: list[bytes] = []
-    size_bytes = 0
     # Of a large file the start alone first: it may be binary, and the rest of no use.
     wanted = expected + 1 if whole or expected < _START_BYTES else _START_BYTES
+    pieces: list[bytes] = []
+    size_bytes = 0
     while size_bytes < limit:
         piece = os.read(descriptor, min(wanted, limit - size_bytes))
         pieces.append(piece)

@@ -127,7 +127,7 @@ def printable_path(relative: str) -> str:
 
 def split_names(output: bytes) -> list[str]:
     """Return the names that git ends with NUL."""
-    return [os.fsdecode(name) for name in output.split(b"\0") if name]
+    return os.fsdecode(output).removesuffix("\0").split("\0") if output else []
 
 
 def _output(process: subprocess.Popen[bytes], seconds: float | None) -> bytes:

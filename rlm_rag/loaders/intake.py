@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from rlm_rag.loaders.files import format_bytes
 from rlm_rag.loaders.memory import FileMemory
@@ -21,11 +21,14 @@ class Intake:
     report: LoadReport
     memory: FileMemory
     _selects: Callable[[str], bool] = field(init=False)
+    _is_limited: bool = field(init=False)
     _files: int = 0
     _bytes: int = 0
 
     def __post_init__(self) -> None:
         self._selects = self.options.selector()
+        limits = (self.options.max_files, self.options.max_total_bytes)
+        self._is_limited = limits != (None, None)
 
     def wants(self, path: str) -> bool:
         """Tell whether a file is to be read: by its path, and by what was taken before it."""
@@ -37,9 +40,7 @@ class Intake:
 
     def read(self, path: str, location: str) -> list[Entry]:
         """Return the documents of the file at `location`, which `wants` has let pass."""
-        limit = self.options.max_file_bytes
-        fresh = partial(read_file, path, location, self.report, max_file_bytes=limit)
-        return self._counted(self.memory.read(path, location, self.report, fresh))
+        return self._counted(self.memory.read(path, location, self.report, self._fresh))
 
     def take(self, path: str, data: bytes, *, charset: str | None = None) -> list[Entry]:
         """Return the documents of a file's bytes; `charset` is what their carrier says of them."""
@@ -58,8 +59,15 @@ class Intake:
         """Whether a limit is reached, so that nothing more is taken."""
         return self._limit_reached() is not None
 
+    def _fresh(self, path: str, location: str, status: os.stat_result | None) -> list[Entry]:
+        limit = self.options.max_file_bytes
+        return read_file(path, location, self.report, max_file_bytes=limit, status=status)
+
     def _passes(self, path: str, reason: str | None = None) -> bool:
-        reason = NOT_SELECTED if not self._selects(path) else reason or self._limit_reached()
+        if not self._selects(path):
+            reason = NOT_SELECTED
+        elif reason is None and self._is_limited:
+            reason = self._limit_reached()
         if reason is not None:
             self.report.miss(path, reason)
         return reason is None

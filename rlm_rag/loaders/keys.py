@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-# Every key has as many letters and digits in a row, and most texts have not: this look costs
-# 1.5 ms a MB, that for the markers 8, the rules themselves a hundred times that, and their import
-# half a second.
+# Every key but half of GitLab's has as many letters and digits in a row, and most texts have not:
+# this look costs 1 ms a MB, that for the markers 6, the rules themselves a hundred times that, and
+# their import half a second.
 _RUN = b"a" * 20
+_WITHOUT_RUN = b"glpat-"
+# Half of all source files have as long a name, few of which have a digit or two capitals in a
+# row; of random letters and digits as many have neither in one of a thousand cases.
+_NO_NAME = re.compile(rb"[0-9]|[A-Z][A-Z]")
 _ALPHANUMERIC = (string.ascii_letters + string.digits).encode("ascii")
 _TO_RUNS = bytes(97 if code in _ALPHANUMERIC else 32 for code in range(256))
 # One of these is in every key that the rules below find.
@@ -46,7 +51,9 @@ def find_keys(data: bytes) -> list[FoundKey]:
 
     At most 100 lines are looked at; the keys themselves are not told.
     """
-    if _RUN not in data.translate(_TO_RUNS):
+    # One byte is looked for forty times as fast as six.
+    may_be_gitlabs = 45 in data and _WITHOUT_RUN in data
+    if not may_be_gitlabs and not _has_run_like_a_key(data):
         return []
     places = {place for marker in _MARKERS if marker in data for place in _places(data, marker)}
     found: dict[FoundKey, None] = {}
@@ -55,6 +62,18 @@ def find_keys(data: bytes) -> list[FoundKey]:
         for kind in _kinds_of(_surroundings(data, place)):
             found[FoundKey(line, kind)] = None
     return list(found)
+
+
+def _has_run_like_a_key(data: bytes) -> bool:
+    runs = data.translate(_TO_RUNS)
+    start = runs.find(_RUN)
+    while start >= 0:
+        end = runs.find(b" ", start)
+        end = len(runs) if end < 0 else end
+        if _NO_NAME.search(data, start, end):
+            return True
+        start = runs.find(_RUN, end)
+    return False
 
 
 def _places(data: bytes, marker: bytes) -> Iterator[int]:

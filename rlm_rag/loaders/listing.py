@@ -45,6 +45,7 @@ JUNK = frozenset(
 )
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 ENVIRONMENT_MARK = "pyvenv.cfg"
+_OUTSIDE = ("/", "../", "./")
 
 
 def list_by_git(folder: str, options: LoadOptions, report: LoadReport) -> list[str] | None:
@@ -131,9 +132,10 @@ def _list(git: str, folder: str, rules: tuple[str, ...], repository: str | None 
     listed, ignored = git_outputs(
         git, folder, (*command, *rules), (*command, *others, "--ignored", "--directory")
     )
-    names = {name for name in split_names(listed) if _is_inside(name)}
-    left_out = {name for name in split_names(ignored) if _is_inside(name)} - names
-    return _Listing(list(names), _outermost(left_out, sorted(names)))
+    # In a conflict a name is listed once for each side.
+    names = sorted({name for name in split_names(listed) if not name.startswith(_OUTSIDE)})
+    left_out = {name for name in split_names(ignored) if not name.startswith(_OUTSIDE)}
+    return _Listing(names, _outermost(left_out.difference(names), names))
 
 
 def _outermost(left_out: set[str], names: list[str]) -> list[str]:
@@ -147,10 +149,6 @@ def _outermost(left_out: set[str], names: list[str]) -> list[str]:
             continue
         kept.append(name)
     return kept
-
-
-def _is_inside(name: str) -> bool:
-    return not name.startswith(("/", "../", "./"))
 
 
 def _without_environments(names: list[str], report: LoadReport) -> list[str]:

@@ -31,8 +31,7 @@ class FileStatus(NamedTuple):
     inode: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFile:
+class ReadFile(NamedTuple):
     """A file that was read as `path`, and what was told of it.
 
     `status` is None where it cannot tell later that the file is the same. `parts` are what
@@ -51,6 +50,10 @@ class ReadFile:
         """Whether it would come to the same as long as its status is the same."""
         lasts = bool(self.parts) or all(_lasts(one.reason) for one in self.skipped)
         return lasts and self.status is not None
+
+
+Fresh = Callable[[str, str, os.stat_result | None], list[Entry]]
+"""Reads a file as a path, from a location, with what `lstat` says of it, if it is there."""
 
 
 class Known(Protocol):
@@ -73,48 +76,62 @@ class FileMemory:
     empty: list[ReadFile] = field(default_factory=list)
     recalled: int = 0
     learned: int = 0
+    _settled_before_ns: int = field(default_factory=lambda: time.time_ns() - _SETTLED_NS)
 
     def remembers(self, path: str, location: str) -> bool:
         """Tell whether `read` would recall the file at `location`."""
-        status = _settled_status(location) if self.known is not None else None
-        if self.known is None or status is None:
+        if self.known is None:
             return False
-        return self.known.recall(location, path, status) is not None
+        status = self._settled(_status(location))
+        return status is not None and self.known.recall(location, path, status) is not None
 
-    def read(
-        self, path: str, location: str, report: LoadReport, fresh: Callable[[], list[Entry]]
-    ) -> list[Entry]:
+    def read(self, path: str, location: str, report: LoadReport, fresh: Fresh) -> list[Entry]:
         """Return the documents of the file at `location`: recalled, or else what `fresh` reads.
 
         What `fresh` tells the report is told again where the file is recalled.
         """
-        status = _settled_status(location)
-        recalled = None
+        now = _status(location)
+        status = self._settled(now)
         if self.known is not None and status is not None:
             recalled = self.known.recall(location, path, status)
-        if recalled is not None:
-            file, texts = recalled
-            report.skipped += file.skipped
-            report.warnings += file.warnings
-            self.recalled += 1
-            if not texts:
-                self.empty.append(file)
-            pairs = zip(file.parts, texts, strict=True)
-            return [Entry(path + part, text, None, file) for part, text in pairs]
+            if recalled is not None:
+                return self._recalled(path, report, *recalled)
         skips, warnings = len(report.skipped), len(report.warnings)
-        entries = fresh()
+        entries = fresh(path, location, now)
+        plain = len(entries) == 1 and entries[0].path == path
         file = ReadFile(
             location,
             path,
             status,
-            tuple(entry.path.removeprefix(path) for entry in entries),
+            ("",) if plain else tuple(entry.path.removeprefix(path) for entry in entries),
             tuple(report.skipped[skips:]),
             tuple(report.warnings[warnings:]),
         )
         self.learned += file.can_be_recalled
         if not entries:
             self.empty.append(file)
-        return [entry._replace(file=file) for entry in entries]
+        return [Entry(entry.path, entry.content, entry.encoding, file) for entry in entries]
+
+    def _recalled(
+        self, path: str, report: LoadReport, file: ReadFile, texts: list[StoredText]
+    ) -> list[Entry]:
+        report.skipped += file.skipped
+        report.warnings += file.warnings
+        self.recalled += 1
+        if not texts:
+            self.empty.append(file)
+        pairs = zip(file.parts, texts, strict=True)
+        return [Entry(path + part, text, None, file) for part, text in pairs]
+
+    def _settled(self, status: os.stat_result | None) -> FileStatus | None:
+        """Return what tells of changes, None where one that comes now could leave it as it is."""
+        if status is None:
+            return None
+        # Elsewhere than on POSIX the one is when it was made, and says nothing.
+        last_ns = status.st_ctime_ns if os.name == "posix" else status.st_mtime_ns
+        if last_ns > self._settled_before_ns:
+            return None
+        return FileStatus(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def _lasts(reason: str) -> bool:
@@ -122,16 +139,9 @@ def _lasts(reason: str) -> bool:
     return reason in LASTING_REASONS or reason.startswith(NOT_PARSED)
 
 
-def _settled_status(location: str) -> FileStatus | None:
-    """Return a file's status, None where a change that comes now could leave it as it is."""
-    now_ns = time.time_ns()
+def _status(location: str) -> os.stat_result | None:
     try:
-        status = os.lstat(location)
+        return os.lstat(location)
     except OSError:
         # Reading it will say why.
         return None
-    # Elsewhere than on POSIX the one is when it was made, and says nothing.
-    last_ns = status.st_ctime_ns if os.name == "posix" else status.st_mtime_ns
-    if last_ns > now_ns - _SETTLED_NS:
-        return None
-    return FileStatus(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

@@ -131,6 +131,8 @@ class LoadOptions:
         Raises:
             UsageError: one of them is no glob.
         """
+        if not self.include and not self.exclude:
+            return lambda path: True
         included = compile_globs(self.include) if self.include else None
         excluded = compile_globs(self.exclude) if self.exclude else None
 

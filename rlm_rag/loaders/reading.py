@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from rlm_rag.corpus import Skipped
 from rlm_rag.loaders.documents import is_document, parse_document
 from rlm_rag.loaders.files import failure_reason, read_regular, too_large_reason
@@ -15,14 +17,22 @@ BINARY_REASON = "binary"
 _MOST_KEYS_SHOWN = 3
 
 
-def read_file(path: str, location: str, report: LoadReport, *, max_file_bytes: int) -> list[Entry]:
+def read_file(
+    path: str,
+    location: str,
+    report: LoadReport,
+    *,
+    max_file_bytes: int,
+    status: os.stat_result | None = None,
+) -> list[Entry]:
     """Return the documents of the file at `location` under `path`; none, with the reason told.
 
-    At most `max_file_bytes` are read, also from a file that grows meanwhile.
+    At most `max_file_bytes` are read, also from a file that grows meanwhile. `status` is what
+    `lstat` says of it, where the caller has just asked.
     """
     data: bytes | str
     try:
-        data = read_regular(location, max_file_bytes, whole=is_document(path))
+        data = read_regular(location, max_file_bytes, whole=is_document(path), status=status)
     except OSError as error:
         data = failure_reason(error)
     if isinstance(data, str):

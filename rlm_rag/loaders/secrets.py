@@ -45,10 +45,12 @@ _PRIVATE_KEY = b"PRIVATE KEY"
 
 def may_hold_secrets(path: str) -> bool:
     """Tell by its path alone; `.env.example` and its like are no secrets."""
-    name = path.rpartition("/")[2].lower()
+    name = path[path.rfind("/") + 1 :].lower()
     if name in _NAMES or name.startswith(".env.") or name.endswith(_SUFFIXES):
         return _EXAMPLE.search(name) is None
-    return "/." in f"/{path}" and any(f"/{place}" in f"/{path}" for place in _PATHS)
+    if not path.startswith(".") and "/." not in path:
+        return False
+    return any(f"/{place}" in f"/{path}" for place in _PATHS)
 
 
 def holds_private_key(path: str, head: bytes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rlm_rag.loaders.charsets import declared_encoding, guess_encoding
 
@@ -22,6 +22,7 @@ _MARKS = (
 )
 _MARK_BYTES = tuple(mark for mark, _ in _MARKS)
 _DOCUMENT = b"%PDF-"
+_NO_PLAIN_STARTS = (codecs.BOM_UTF8, _DOCUMENT)
 _MAX_BAD_SHARE = 0.01
 _CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\r\f\x1b"))
 _CONTROL_CHARACTER = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\ufffe\uffff]")
@@ -41,8 +42,7 @@ _TWO_LETTERS = re.compile("[\u2020-\u7e7e]")
 _NO_CHARACTERS = frozenset(("Cn", "Co", "Cs"))
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedText:
+class DecodedText(NamedTuple):
     """`warning` says what was lost or guessed; None where the bytes were plain."""
 
     content: str
@@ -67,6 +67,11 @@ def decode_text(data: bytes, *, charset: str | None = None) -> DecodedText | Non
     detector takes the lines beyond ASCII for; cp1252, or latin-1 where that fails.
     """
     head = data[:SNIFF_BYTES]
+    # Most files by far. Marks but that of UTF-8 are no UTF-8.
+    if not (0 in head or 27 in head or head.startswith(_NO_PLAIN_STARTS)):
+        plain = _strict(data, "utf-8")
+        if plain is not None:
+            return plain
     if is_binary(head):
         return None
     marked = None

@@ -35,7 +35,7 @@ def read_tree(
     root = os.path.realpath(root).rstrip("/")
     names = _list(root, options, report)
     leads = follow_links(root, names, report) if options.follow_symlinks else {}
-    folders = {"": True}
+    folders = {root: True}
     files = [
         (path, f"{root}/{leads.get(name, name)}")
         for path, name in unique_paths([*names, *leads])
@@ -45,9 +45,10 @@ def read_tree(
     for path, location in parsing_ahead(files, intake.is_new, max_file_bytes=limit):
         if not intake.wants(path):
             continue
+        folder = location[: location.rindex("/")]
         if location.endswith("/"):
             report.skip(path, OWN_REPOSITORY_REASON)
-        elif not _is_inside(root, location[len(root) + 1 :].rpartition("/")[0], folders):
+        elif not (folders.get(folder) or _is_inside(root, folder, folders)):
             report.skip(path, "beneath a symbolic link")
         else:
             yield from intake.read(path, location)
@@ -83,5 +84,5 @@ def _is_inside(root: str, folder: str, known: dict[str, bool]) -> bool:
     """Tell whether no part of a folder's path is a link; a tracked one may have become so."""
     if folder not in known:
         inside = _is_inside(root, folder.rpartition("/")[0], known)
-        known[folder] = inside and not os.path.islink(f"{root}/{folder}")  # noqa: PTH114
+        known[folder] = inside and not os.path.islink(folder)  # noqa: PTH114
     return known[folder]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,8 +24,8 @@ def heap(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def wanted(folder: Path) -> Iterator[tuple[str, str]]:
-    return ((one.name, str(one)) for one in sorted(folder.iterdir()))
+def wanted(folder: Path) -> list[tuple[str, str]]:
+    return [(one.name, str(one)) for one in sorted(folder.iterdir())]
 
 
 def test_a_load_is_as_if_each_file_had_been_loaded_alone(heap: Path) -> None:

@@ -38,6 +38,18 @@ def test_a_key_is_found_by_kind_and_line(kind: str) -> None:
     assert find_keys(text.encode("utf-8") * 300)[-1].line > 250
 
 
+def test_a_key_of_gitlab_is_found_where_dashes_break_it() -> None:
+    token = "glpat-" + "-".join(made_up(4) for _ in range(3)) + "_" + made_up(5)
+    assert find_keys(f"\nt = {token}\n".encode()) == [FoundKey(2, "GitLab Token")]
+
+
+def test_a_key_is_found_behind_long_names_and_at_the_end() -> None:
+    names = "handleSomethingThatTakesLong = readAllOfItAtOnceAndForAll\n" * 50
+    assert find_keys((names + KEYS["Stripe Access Key"]).encode()) == [
+        FoundKey(51, "Stripe Access Key")
+    ]
+
+
 def test_placeholders_and_words_are_no_keys() -> None:
     text = "AKIAIOSFODNN7EXAMPLE ghp_" + "x" * 36 + " xoxo AKIA, the ASIAn ghp_short k_live_on\n"
     assert find_keys(text.encode()) == []

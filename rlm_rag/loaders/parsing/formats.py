@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from importlib.util import find_spec
 
 EXTRA_HINT = "pip install 'rlm-rag[docs]'"
@@ -51,13 +50,15 @@ FORMATS = (
         f"{_PARSING}.old_office",
     ),
 )
+_BY_SUFFIX = {suffix: known for known in FORMATS for suffix in known.suffixes}
 
 
 def format_of(path: str) -> Format | None:
     """Return the format that a path's suffix names, or None."""
-    name = path.rpartition("/")[2].lower()
-    stem, dot, suffix = name.rpartition(".")
-    return _by_suffix().get(dot + suffix) if stem else None
+    dot = path.rfind(".")
+    known = _BY_SUFFIX.get(path[dot:].lower()) if dot > 0 else None
+    # What starts with a dot is a hidden file without a suffix.
+    return None if known is None or path[dot - 1] == "/" else known
 
 
 def refusal_of(known: Format) -> str | None:
@@ -68,8 +69,3 @@ def refusal_of(known: Format) -> str | None:
 def is_missing(known: Format) -> bool:
     """Tell whether a package that the parser imports is not installed."""
     return any(find_spec(package) is None for package in known.packages)
-
-
-@cache
-def _by_suffix() -> dict[str, Format]:
-    return {suffix: known for known in FORMATS for suffix in known.suffixes}
