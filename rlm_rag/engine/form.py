@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 from rlm_rag.errors import UsageError
 
 MAX_SCHEMA_CHARS = 100_000
+MAX_TEXT_CHARS = 200_000
+"""A longer answer is not checked: what a schema asks can take time in the square of its length."""
 MAX_FAULTS_SHOWN = 8
 MAX_FAULT_CHARS = 300
 MENDINGS = 2
@@ -64,6 +66,8 @@ class Form:
         return None
 
     def _parsed(self, text: str) -> Any:
+        if len(text) > MAX_TEXT_CHARS:
+            raise Unfit(f"- it has {len(text):,} characters, of at most {MAX_TEXT_CHARS:,}")
         try:
             return json.loads(bare(text), parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:

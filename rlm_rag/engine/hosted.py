@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from rlm_rag.engine.added import MAX_CHARS, MAX_DOCUMENTS, PREFIX
 from rlm_rag.engine.artifacts import Artifacts
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.offers import Offers, Question
@@ -134,10 +135,15 @@ class Hosted:
         if name not in libraries:
             offered = ", ".join(libraries)
             raise ServiceError("argument", f"there is no library {name!r:.80}; of {offered}")
+        folder = f"{PREFIX}{name}/"
+        if any(path.startswith(folder) for path in self._view.added.documents):
+            raise ServiceError("argument", f"{name} is loaded already, under {folder}")
         try:
             documents = await in_thread(_documents_of, libraries[name])
         except RlmRagError as error:
             raise ServiceError("library", f"{name} cannot be loaded: {error.message}") from error
+        except Refused as refused:
+            raise ServiceError("limit", f"the library {name} is too large: {refused}") from refused
         return self._added(name, documents)
 
     async def _loaded_again(self, name: str, *, caller: Caller) -> None:
@@ -193,6 +199,8 @@ def _as_text(content: Any) -> str:
 
 def _documents_of(source: Source) -> list[tuple[str, str]]:
     with load_corpus(source) as corpus:
+        if len(corpus) > MAX_DOCUMENTS or corpus.total_bytes > MAX_CHARS * 4:
+            raise Refused(f"it has {len(corpus):,} documents, {corpus.total_bytes:,} bytes")
         return [(document.path, document.content) for document in corpus]
 
 

@@ -162,6 +162,12 @@ def test_what_is_no_schema_is_refused() -> None:
     assert form_of(None) is None
 
 
+def test_an_answer_beyond_all_measure_is_not_checked() -> None:
+    form = form_of({"uniqueItems": True})
+    assert form is not None
+    assert "of at most 200,000" in (form.fault(json.dumps([[n] for n in range(99_999)])) or "")
+
+
 def test_nothing_is_fetched_for_a_reference() -> None:
     form = form_of({"$ref": "http://127.0.0.1:9/schema.json"})
     assert form is not None

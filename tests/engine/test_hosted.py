@@ -129,18 +129,20 @@ def test_a_library_joins_context_and_search_and_is_repeated_as_it_was(
     (source / "rules.md").write_text("# Rules\n\nThe quokka sleeps at noon.\n")
     code = (
         "print(load_library('handbook'), load_library('/etc').error)\n"
+        "print(load_library('handbook').error, '|', load_library('vast').error)\n"
         "print([d['path'] for d in context], search('quokka')[0]['path'])"
     )
     found = play(
         openai_server,
         corpus,
         root=[block(code), block("FINAL(read('added:/handbook/rules.md'))")],
-        libraries={"handbook": source},
+        libraries={"handbook": source, "vast": {"a.txt": "x" * (9 << 20)}},
         trace=tmp_path / "traces",
     )
     first, told = told_root(openai_server)
     assert "load_library(name)" in first
-    assert "['added:/handbook/rules.md'] there is no library '/etc'; of handbook" in told
+    assert "['added:/handbook/rules.md'] there is no library '/etc'; of handbook, vast" in told
+    assert "handbook is loaded already, under added:/handbook/ | the library vast is too" in told
     assert "['a.md', 'added:/handbook/rules.md'] added:/handbook/rules.md" in told
     assert "sleeps at noon" in found.text
     assert found.trace is not None
