@@ -165,6 +165,7 @@ def blank(task: str, sample: Sample, strategy: str, *, config: str) -> Record:
         id=sample.id,
         strategy=strategy,
         question=sample.question,
+        query=sample.query,
         gold=sample.gold,
         haystack=sample.haystack.key,
         at=_now(),

@@ -200,7 +200,7 @@ def digest_of_samples(samples: Iterable[tuple[str, Sample]]) -> str:
     digest = hashlib.sha256()
     for task, sample in samples:
         parts: Sequence[Any] = (
-            *(task, sample.id, sample.question, sample.haystack.key, sample.gold),
+            *(task, sample.id, sample.question, sample.query, sample.haystack.key, sample.gold),
             *(sample.length_tokens, sample.cluster, sample.joint),
         )
         digest.update(json.dumps(parts, sort_keys=True).encode() + b"\n")

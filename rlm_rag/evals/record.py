@@ -67,6 +67,7 @@ class Record:
     gold: Any
     haystack: str
     at: str
+    query: str | None = None
     model: str | None = None
     length_tokens: int | None = None
     cluster: str | None = None
@@ -111,6 +112,7 @@ class Record:
         return Sample(
             id=self.id,
             question=self.question,
+            query=self.query,
             haystack=Haystack(self.haystack, _gone),
             gold=self.gold,
             length_tokens=self.length_tokens,
