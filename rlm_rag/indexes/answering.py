@@ -145,6 +145,14 @@ class Answerer:
         """The search index, brought up to date at the first call."""
         return self._search_index().index
 
+    def go_on(self, seconds: float) -> bool:
+        """Parse documents that a request left for lack of time; return whether more are left.
+
+        Raises:
+            OSError: no process could be started; what was left is then forgotten.
+        """
+        return self._catalogue is not None and self._catalogue.go_on(seconds)
+
     def close(self) -> None:
         """Unmap the corpus, and end what parses it."""
         if self._helper is not None:

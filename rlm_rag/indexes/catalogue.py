@@ -49,6 +49,8 @@ class Catalogue:
         self._known: set[bytes] = set()
         # Failures that another process, on another day, may not meet.
         self._passing: dict[int, Outlined] = {}
+        # What there was no time for, to be gone on with.
+        self._owed: list[int] = []
 
     def close(self) -> None:
         """Close the cache."""
@@ -95,23 +97,28 @@ class Catalogue:
 
     def unknown(self) -> list[int]:
         """Return the documents whose definitions were not looked for yet, in their order."""
-        keys = self._read_keys()
-        return [
-            number
-            for number, key in enumerate(keys)
-            if key not in self._known and number not in self._passing
-        ]
+        return [number for number in range(len(self._corpus)) if not self._is_known(number)]
 
     def prepare(self, numbers: Iterable[int], seconds: float = PREPARE_SECONDS) -> bool:
-        """Find the definitions of documents, on several cores; return whether of all of them."""
-        self._read_keys()
-        wanted = [
-            number
-            for number in numbers
-            if self._key(number) not in self._known and number not in self._passing
-        ]
+        """Find the definitions of documents, on several cores; return whether of all of them.
+
+        They are taken in the order given, and what is left is done by `go_on`.
+        """
+        wanted = [number for number in numbers if not self._is_known(number)]
         ends = time.monotonic() + seconds
-        return sum(1 for _ in self._found(wanted, ends)) == len(wanted)
+        done = {number for number, _ in self._found(wanted, ends)}
+        left = [number for number in wanted if number not in done]
+        self._owed = list(dict.fromkeys((*left, *self._owed)))
+        return not left
+
+    def go_on(self, seconds: float) -> bool:
+        """Find definitions that there was no time for; return whether there are more of them."""
+        owed, self._owed = self._owed, []
+        self.prepare(owed, seconds)
+        return bool(self._owed)
+
+    def _is_known(self, number: int) -> bool:
+        return self._key(number) in self._known or number in self._passing
 
     def _found(self, numbers: list[int], ends: float | None) -> Iterator[tuple[int, Outlined]]:
         """Yield documents as they are done, and keep them; no new one is begun after `ends`."""

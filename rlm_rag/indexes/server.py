@@ -18,6 +18,9 @@ from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.wire import decode_request, encode_failure, encode_result
 
+# How long a request may have to wait for what is done between requests.
+_STEP_SECONDS = 0.1
+
 
 def main(packed_path: str, index_folder: str = "", origin: str = "") -> None:
     """Serve one packed corpus until stdin ends; without `index_folder`, index in memory."""
@@ -29,7 +32,7 @@ def main(packed_path: str, index_folder: str = "", origin: str = "") -> None:
     threading.Thread(target=_read, args=(requests, lines), daemon=True).start()
     answerer: Answerer | None = None
     while True:
-        line = lines.get()
+        line = next_request(lines, answerer)
         number, request = decode_request(line)
         try:
             answerer = answerer or Answerer.open(
@@ -45,6 +48,17 @@ def main(packed_path: str, index_folder: str = "", origin: str = "") -> None:
             reply = encode_failure(number, what, None)
         replies.write(reply)
         replies.flush()
+
+
+def next_request(lines: queue.SimpleQueue[bytes], answerer: Answerer | None) -> bytes:
+    """Return the next request; until one comes, go on with what the last ones left."""
+    try:
+        while lines.empty() and answerer is not None and answerer.go_on(_STEP_SECONDS):
+            continue
+    except OSError:
+        # A request that needs it meets it again, and can tell of it.
+        return lines.get()
+    return lines.get()
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:

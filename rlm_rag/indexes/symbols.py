@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from rlm_rag.indexes.catalogue import Catalogue
 from rlm_rag.indexes.definition_cache import Outlined
+from rlm_rag.indexes.likely import Likely
 from rlm_rag.indexes.requests import Symbol, SymbolsRequest, SymbolsResult
 from rlm_rag.indexes.skeleton import MAX_SIGNATURE_CHARS, Definition
 from rlm_rag.lines import line_starts
 from rlm_rag.packed import PackedCorpus
 
 MAX_SYMBOLS = 500
+# How long a look-up has documents parsed; what is left is parsed while nothing else is asked.
+LOOKUP_SECONDS = 2.0
 
 _MAX_SAID = 3
 _CHUNK = 64
@@ -30,13 +34,16 @@ class _Lookup:
         catalogue: Catalogue,
         allowed: Callable[[str], bool] | None,
         name: str,
+        ends: float,
     ) -> None:
+        self._ends = ends
         self._corpus = corpus
         self._catalogue = catalogue
         self._allowed = allowed
         self._qualifiers, self._name = _split(name)
         self._said: dict[str, None] = {}
         self._late = False
+        self._likely: set[int] = set()
 
     def said(self) -> Iterator[str]:
         """Yield what must be said of how the definitions were found."""
@@ -44,15 +51,11 @@ class _Lookup:
         if len(self._said) > _MAX_SAID:
             yield f"and so for {len(self._said) - _MAX_SAID} more documents"
         if self._late:
-            yield "some documents were scanned lexically for lack of time; ask again for better"
+            yield "not all documents are parsed yet: those left were scanned; ask again for better"
 
     def defined(self, case: int) -> Iterator[Symbol]:
         """Yield the definitions of the name, in the documents' order."""
-        fresh = [number for number, _ in self._holding(self._catalogue.unknown(), case)]
-        self._prepare(fresh)
-        found = self._catalogue.defining(self._name)
-        if self._late:
-            found |= {number: self._catalogue.scanned(number) for number in fresh}
+        found = self._catalogue.defining(self._name) if self._parsed(case) else self._hasty(case)
         for number in sorted(found):
             path = self._corpus.path(number)
             if self._allowed is not None and not self._allowed(path):
@@ -60,6 +63,23 @@ class _Lookup:
             for one in self._heard(found[number]):
                 if self._is_named(one.name, case) and self._is_within(one, path):
                     yield _symbol(path, one)
+
+    def _parsed(self, case: int) -> bool:
+        """Have what may define the name parsed; say whether there was time for all of it."""
+        fresh = list(self._holding(self._catalogue.unknown(), case))
+        likely = Likely(self._name, case)
+        paths = {number: self._corpus.path(number) for number, _ in fresh}
+        fresh = [(number, data) for number, data in fresh if likely.occurs(paths[number], data)]
+        self._likely = {n for n, data in fresh if likely.is_defined(paths[n], data)}
+        fresh.sort(key=lambda one: (one[0] not in self._likely, len(one[1])))
+        self._prepare([number for number, _ in fresh])
+        return not self._late
+
+    def _hasty(self, case: int) -> dict[int, Outlined]:
+        """Return what is known of the name, and what a scan finds of it where it likely is."""
+        unknown = self._likely.intersection(self._catalogue.unknown())
+        scanned = {number: self._catalogue.scanned(number) for number in sorted(unknown)}
+        return scanned | self._catalogue.defining(self._name)
 
     def used(self, case: int) -> Iterator[Symbol]:
         """Yield the lines with the name as a word, in the documents' order."""
@@ -99,7 +119,8 @@ class _Lookup:
                 yield number, data
 
     def _prepare(self, numbers: Sequence[int]) -> None:
-        if not self._late and not self._catalogue.prepare(numbers):
+        seconds = max(0.0, self._ends - time.monotonic())
+        if not self._catalogue.prepare(numbers, seconds):
             self._late = True
 
     def _definitions(self, number: int) -> tuple[Definition, ...]:
@@ -140,10 +161,13 @@ def symbols(
 
     `Class.method` (or `Class::method`) asks for the method of that class. Where no name is
     spelled so, other capitals are tried, and the note says it. At most 500. Only documents that
-    hold the name are parsed.
+    hold the name are parsed, first those that seem to define it, for at most 2 s; of the others
+    a lexical scan tells, and the note says so.
     """
+    ends = time.monotonic() + LOOKUP_SECONDS
+    said: tuple[str, ...] = ()
     for case in (0, re.IGNORECASE):
-        lookup = _Lookup(corpus, catalogue, allowed, request.name.strip())
+        lookup = _Lookup(corpus, catalogue, allowed, request.name.strip(), ends)
         find = lookup.used if request.references else lookup.defined
         found = tuple(islice(find(case), MAX_SYMBOLS + 1))
         if found:
@@ -154,8 +178,10 @@ def symbols(
                 notes.append(f"only the first {MAX_SYMBOLS} are shown; narrow path_glob")
             notes.extend(lookup.said())
             return SymbolsResult(found[:MAX_SYMBOLS], "; ".join(notes) or None)
+        said = tuple(lookup.said())
     what = "use" if request.references else "definition"
-    return SymbolsResult((), f"no {what} of {request.name!r} found; search or grep may find it")
+    none = f"no {what} of {request.name!r} found; search or grep may find it"
+    return SymbolsResult((), "; ".join((none, *said)))
 
 
 def _split(name: str) -> tuple[tuple[str, ...], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from rlm_rag.indexes.requests import (
     SymbolsResult,
     TextResult,
 )
+from rlm_rag.indexes.server import next_request
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.packed import PackedCorpus
@@ -166,6 +168,60 @@ def test_a_document_that_cannot_be_parsed_is_scanned_and_says_so(pack: Pack) -> 
     assert "a lexical scan found this" in str(found.note)
     assert text_of(answerer, OutlineRequest("docs/guide.md")).note is None
     parsers.close()
+
+
+HASTY = {
+    "a.py": "class Server:\n    pass\n",
+    "b.py": "def use():\n    return Server()\n",
+    "c.js": "const handlers = {\n  Server: (x) => x,\n}\n",
+    "d.md": "# Server\n",
+}
+
+
+def test_without_time_a_name_is_found_by_the_scan_and_parsing_goes_on(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlm_rag.indexes.symbols.LOOKUP_SECONDS", 0.0)
+    answerer = answers(HASTY)
+    hasty = symbols_of(answerer, SymbolsRequest("Server"))
+    assert [one.path for one in hasty.symbols] == ["a.py", "d.md"]
+    assert "not all documents are parsed yet" in str(hasty.note)
+    none = symbols_of(answerer, SymbolsRequest("use.Server"))
+    assert none.symbols == ()
+    assert "not all documents are parsed yet" in str(none.note)
+    while answerer.go_on(0.1):
+        continue
+    whole = symbols_of(answerer, SymbolsRequest("Server"))
+    assert [(one.path, one.kind) for one in whole.symbols] == [
+        ("a.py", "class"),
+        ("c.js", "method"),
+        ("d.md", "heading"),
+    ]
+    assert whole.note is None
+
+
+def test_what_was_left_is_parsed_until_the_next_request_comes(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlm_rag.indexes.symbols.LOOKUP_SECONDS", 0.0)
+    answerer = answers(HASTY)
+    symbols_of(answerer, SymbolsRequest("Server"))
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    lines.put(b"1")
+    # One that waits is answered first.
+    assert next_request(lines, answerer) == b"1"
+    assert symbols_of(answerer, SymbolsRequest("Server")).note
+    go_on = answerer.go_on
+
+    def then_ask(seconds: float) -> bool:
+        more = go_on(seconds)
+        if not more:
+            lines.put(b"2")
+        return more
+
+    monkeypatch.setattr(answerer, "go_on", then_ask)
+    assert next_request(lines, answerer) == b"2"
+    assert symbols_of(answerer, SymbolsRequest("Server")).note is None
 
 
 def test_definitions_are_kept_beside_the_index(pack_file: PackFile, tmp_path: Path) -> None:
