@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import Future
-from functools import cache
 from hashlib import sha256
 
 from rlm_rag.corpus import Skipped
@@ -110,15 +109,6 @@ def _parse_into(module: str, data: bytes, expected: Future[ParsedDocument]) -> N
         expected.set_exception(error)
 
 
-@cache
-def parsers_key() -> str:
-    """Return what a kept text of a document depends on besides its bytes."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    words = [str(PARSERS_VERSION)]
-    for name in sorted({package for known in FORMATS for package in known.packages}):
-        try:
-            words.append(f"{name}={version(name)}")
-        except PackageNotFoundError:
-            words.append(f"{name}=none")
-    return " ".join(words)
+def parser_packages() -> list[str]:
+    """Return the packages that parsers import, by name."""
+    return sorted({package for known in FORMATS for package in known.packages})

@@ -21,13 +21,15 @@ from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rlm_rag import kept
 from rlm_rag.corpus import Skipped
 from rlm_rag.errors import PackedCorpusError
-from rlm_rag.loaders.documents import parsers_key
+from rlm_rag.loaders.documents import parser_packages
+from rlm_rag.loaders.installed import release_of
 from rlm_rag.loaders.memory import FileMemory, FileStatus, ReadFile
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import StoredText
@@ -37,7 +39,10 @@ _PACKED_SUFFIX = ".packed"
 _MAGIC = b"RLMKEPT\x01"
 _HEAD = struct.Struct("=8s16sIQ")
 _COLUMNS = 6
+_ODD = ("parts", "skipped", "warnings")
 _INODE_MASK = (1 << 63) - 1
+# They guess encodings, and find keys.
+_DECIDING_PACKAGES = ("chardet", "detect_secrets")
 _SOURCES = ("lines.py", "packed.py", "packing.py")
 
 
@@ -67,11 +72,15 @@ class KeptCorpus:
             raise PackedCorpusError("The kept corpus is damaged.")
         self.path = path
         self.name = str(told["packed"])
-        self._numbers = numbers
         self._told = told
-        self._rows = {location: row for row, location in enumerate(told["locations"])}
+        *statuses, firsts, counts = (numbers[column::_COLUMNS] for column in range(_COLUMNS))
+        paths = told["paths"]
+        rows = zip(
+            paths, zip(*statuses, strict=True), firsts, counts, range(len(paths)), strict=True
+        )
+        self._rows = dict(zip(told["locations"], rows, strict=True))
         # The rows of files that are not one document of which nothing was told.
-        self._odd = {*told["parts"], *told["skipped"], *told["warnings"]}
+        self._odd = {int(row) for name in _ODD for row in told[name]}
 
     @classmethod
     def open(cls, folder: Path, path: Path, stamp: bytes) -> KeptCorpus | None:
@@ -108,20 +117,18 @@ class KeptCorpus:
         row = self._rows.get(location)
         if row is None:
             return None
-        at = row * _COLUMNS
-        *kept_status, first, count = self._numbers[at : at + _COLUMNS]
-        told, packed = self._told, self.packed
-        if tuple(kept_status) != status or told["paths"][row] != path:
+        kept_path, kept_status, first, parts, number = row
+        if kept_status != status or kept_path != path:
             return None
-        texts = [StoredText(packed, first + part) for part in range(count)]
-        key = str(row)
-        if key not in self._odd:
-            return ReadFile(location, path, status), texts
+        if number not in self._odd:
+            return ReadFile(location, path, status), [StoredText(self.packed, first)]
+        texts = [StoredText(self.packed, first + part) for part in range(parts)]
+        told, key = self._told, str(number)
         file = ReadFile(
             location,
             path,
             status,
-            tuple(told["parts"].get(key, ("",) * count)),
+            tuple(told["parts"].get(key, ("",) * parts)),
             tuple(Skipped(*one) for one in told["skipped"].get(key, ())),
             tuple(told["warnings"].get(key, ())),
         )
@@ -176,12 +183,15 @@ def keep(
     kept.evict(folder.parent, kept.MAX_KEPT_BYTES, spared=folder)
 
 
+@cache
 def stamp() -> bytes:
     """Return 16 bytes that differ where the same files could be loaded otherwise."""
     here = Path(__file__).parent
     loaders = sorted(path.relative_to(here).as_posix() for path in here.rglob("*.py"))
     digest = kept.sources_digest((*(f"loaders/{name}" for name in loaders), *_SOURCES))
-    told = f"{digest} {parsers_key()} {sys.byteorder} {sys.version_info[:2]}"
+    packages = (*parser_packages(), *_DECIDING_PACKAGES)
+    releases = " ".join(f"{name}={release_of(name)}" for name in packages)
+    told = f"{digest} {releases} {sys.byteorder} {sys.version_info[:2]}"
     return hashlib.blake2b(told.encode(), digest_size=16).digest()
 
 
@@ -193,7 +203,7 @@ def _written_table(version: CorpusVersion, name: str, stamp: bytes) -> bytes:
     locations: list[str] = []
     paths: list[str] = []
     numbers: array[int] = array("q")
-    odd: dict[str, dict[str, Any]] = {"parts": {}, "skipped": {}, "warnings": {}}
+    odd: dict[str, dict[str, Any]] = {name: {} for name in _ODD}
     for first, file in [*_firsts(version.files), *((0, file) for file in version.memory.empty)]:
         if not file.can_be_recalled or file.status is None:
             continue

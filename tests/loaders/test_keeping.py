@@ -21,6 +21,7 @@ from rlm_rag import kept
 from rlm_rag.corpus import Corpus
 from rlm_rag.errors import SourceError
 from rlm_rag.loaders import intake, memory
+from rlm_rag.loaders.installed import release_of
 from rlm_rag.loaders.keeping import Keeping
 from rlm_rag.loaders.source import load_corpus, load_sources
 
@@ -301,3 +302,9 @@ def test_loads_at_once_and_one_that_was_killed_leave_what_can_be_used(
     assert said[1:] == [expected[3]] * 2
     assert loaded(source, root) == expected
     assert list((root.parent / "open").iterdir()) == []
+
+
+def test_what_is_kept_depends_on_the_releases_that_decide_how_it_is_read() -> None:
+    assert "chardet-" in release_of("chardet") and release_of("chardet").endswith(".dist-info")
+    assert "detect_secrets-" in release_of("detect_secrets")
+    assert release_of("no_such_package") == ""
