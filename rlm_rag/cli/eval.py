@@ -61,6 +61,7 @@ def list_(as_json: bool) -> int:
 @click.option("--retrieval-only", is_flag=True, help="Score ranked paths; no model is asked.")
 @click.option("--out", type=FOLDER, help="The run's folder; runs/TASK-TIME if unset.")
 @click.option("--parallel", type=click.IntRange(min=1), default=4, help="Samples at a time.")
+@click.option("--judge", metavar="NAME", help="A model that scores answers in place of the rule.")
 @click.option("--estimate", is_flag=True, help="Say what it may cost, and send nothing.")
 @settings_options
 @model_options
@@ -103,7 +104,7 @@ def run(
     return _ended(folder, progress, as_json=as_json)
 
 
-_TASK_OPTIONS = ("lengths", "count", "seed", "data", "corpus", "parallel")
+_TASK_OPTIONS = ("lengths", "count", "seed", "data", "corpus", "parallel", "judge")
 
 
 def _config(

@@ -21,15 +21,16 @@ from rlm_rag.errors import (
     SandboxUnavailableError,
     UsageError,
 )
-from rlm_rag.evals.base import Sample, Scorer, Task
+from rlm_rag.evals.base import Response, Sample, Score, Scorer, Task
 from rlm_rag.evals.config import RETRIEVAL_ONLY, Models
-from rlm_rag.evals.record import SCORER, Record, Spent
+from rlm_rag.evals.judging import Judge
+from rlm_rag.evals.record import BUDGET, SCORER, Record, Spent
+from rlm_rag.evals.scorers.judge import judged
 from rlm_rag.indexes.requests import MAX_QUERY_CHARS, SearchRequest, SearchResult
 from rlm_rag.models.base import Usage
 from rlm_rag.rlm import RLM
 from rlm_rag.trace.events import Event, ReplyReceived, Retrieved, RunStarted
 
-BUDGET = "budget_usd"
 RANKED_WINDOWS = 400
 """Windows that retrieval alone is asked for; published rules look at 100 documents at most."""
 MAX_SPANS = 1_000
@@ -69,7 +70,8 @@ def _usage(figures: Mapping[str, Any]) -> Usage:
 class Asker:
     """Asks samples by strategies, with models and limits that stay the same.
 
-    Every sample's run has a share of `pool`. `headers` go with each request.
+    Every sample's run has a share of `pool`. `headers` go with each request. A `judge` scores
+    the answers in place of the tasks' rules.
     """
 
     def __init__(
@@ -79,7 +81,9 @@ class Asker:
         *,
         pool: Pool,
         headers: Mapping[str, str] | None = None,
+        judge: str | None = None,
     ) -> None:
+        self._judge = None if judge is None else Judge(judge, models, pool=pool, headers=headers)
         self._models = models
         self._limits = limits
         self._pool = pool
@@ -113,7 +117,24 @@ class Asker:
             record = await self._ranked(record, corpus, sample.query or sample.question)
             return await scored(record, task.ranking)
         record = await self._answered(record, corpus, traces)
-        return await scored(record, task.scorer) if record.error is None else record
+        return await self.score(task, record, traces) if record.error is None else record
+
+    async def score(self, task: Task, record: Record, traces: Path | None) -> Record:
+        """Return a record of an answer with its score, the judge's where there is one.
+
+        Raises:
+            RlmRagError: one of `FATAL`.
+        """
+        if self._judge is None:
+            return await scored(record, task.scorer)
+        ruled: list[Score] = []
+
+        def kept(response: Response, sample: Sample) -> Score:
+            ruled.append(task.scorer(response, sample))
+            return ruled[0]
+
+        record = await scored(record, kept)
+        return await self._judge.score(record, ruled[0], traces=traces) if ruled else record
 
     async def _ranked(self, record: Record, corpus: SearchableCorpus, query: str) -> Record:
         started = time.perf_counter()
@@ -182,6 +203,8 @@ async def scored(record: Record, scorer: Scorer | None) -> Record:
         return record.failed("no_ranking", f"the task {record.task} does not score ranked paths")
     try:
         score = await asyncio.to_thread(scorer, record.response, record.sample)
+        if record.judge is not None:
+            score = judged(record.judge.reply, score)
     except Exception as error:  # noqa: BLE001 a scorer may be anyone's, and the answer is paid for
         return record.failed(SCORER, f"{type(error).__name__}: {error}")
     return record.scored(score)

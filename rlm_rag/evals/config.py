@@ -66,8 +66,9 @@ class RunConfig:
 
     `strategies` are those of `rlm_rag.RLM`, or `search` alone, which asks no model. `limits`
     hold for each sample; `max_usd` for all of them together. `parallel` samples are asked at a
-    time. `versions`, `samples` and their digest say of what the run was made: `collect_versions`
-    and `digest_of_samples` give them.
+    time. The model `judge` scores answers in place of the tasks' rules. `versions`, `samples`
+    and their digest say of what the run was made: `collect_versions` and `digest_of_samples`
+    give them.
     """
 
     tasks: tuple[str, ...]
@@ -80,6 +81,7 @@ class RunConfig:
     corpus: str | None = None
     max_usd: float | None = None
     parallel: int = 4
+    judge: str | None = None
     samples: int = 0
     samples_sha256: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -12,6 +12,10 @@ from rlm_rag.models.base import Usage
 SCHEMA_VERSION = 1
 SCORER = "scorer"
 """The error of a sample whose answer is there, and whose scorer failed on it."""
+JUDGE = "judge"
+"""The error of a sample whose answer is there, and whose judge could not be asked."""
+BUDGET = "budget_usd"
+"""The error of a sample that the money for the whole run did not last for."""
 
 
 class Key(NamedTuple):
@@ -48,13 +52,23 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What a judge was asked of an answer, and what it replied."""
+
+    model: str
+    prompt: str
+    reply: str
+    usd: float | None
+    trace: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """A sample, how it was asked, what came back, and what that is worth.
 
     `score` is None where `error` says why. `usd` is None where the price is not known.
     `retrieved` are spans of the haystack that the host returned, as path, first and last line;
-    `depth` is that of the deepest child. A `rescored` one repeats an earlier record with another
-    score, and cost nothing. `documents` and `total_bytes` are the haystack's,
+    `depth` is that of the deepest child. `documents` and `total_bytes` are the haystack's,
     `fingerprint` tells it from others. `trace` is a path below the run's folder. `at` is when
     it ended, in ISO UTC; `config` is the digest of the run's configuration.
     """
@@ -95,7 +109,7 @@ class Record:
     seconds: float = 0.0
     retrieved: tuple[tuple[str, int, int], ...] = ()
     trace: str | None = None
-    rescored: bool = False
+    judge: Judgement | None = None
 
     @property
     def key(self) -> Key:
@@ -105,6 +119,11 @@ class Record:
     def is_answered(self) -> bool:
         """Whether it need not be asked again, also where its scorer failed on the answer."""
         return self.error is None or self.error.kind == SCORER
+
+    @property
+    def wants_judge(self) -> bool:
+        """Whether all that it lacks is a judge's reply."""
+        return self.error is not None and self.error.kind == JUDGE
 
     @property
     def sample(self) -> Sample:
@@ -173,9 +192,11 @@ def from_dict(values: Any) -> Record:
         raise ValueError(f"it has the unknown field {sorted(values.keys() - _FIELDS)[0]!r}")
     try:
         error = values.get("error")
+        judge = values.get("judge")
         ranked = values.get("ranked")
         values |= {
             "error": None if error is None else Failure(**error),
+            "judge": None if judge is None else Judgement(**judge),
             "ranked": None if ranked is None else tuple(ranked),
             "cited": tuple(values.get("cited", ())),
             "root": Spent(**values.get("root", {})),

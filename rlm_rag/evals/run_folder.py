@@ -120,13 +120,20 @@ class RunFolder:
     def spent_usd(self) -> float:
         """Return what the run has cost by now, what came to no record included."""
         history = list(self.history())
-        known = {record.trace for record in history}
+        # An answer that was scored or judged again is in several records, and cost its price once.
+        spent: dict[object, float] = {}
+        for record in history:
+            judge = 0.0
+            if record.judge is not None:
+                judge = record.judge.usd or 0.0
+                spent[record.judge.trace or record.judge] = judge
+            spent[record.trace or (record.key, record.answer)] = (record.usd or 0.0) - judge
         lost = (
             _usd_of(trace)
             for trace in sorted((self.path / TRACES).glob("*/*.jsonl"))
-            if str(trace.relative_to(self.path)) not in known
+            if str(trace.relative_to(self.path)) not in spent
         )
-        return sum(record.usd or 0.0 for record in history if not record.rescored) + sum(lost)
+        return sum(spent.values()) + sum(lost)
 
     @contextmanager
     def appending(self) -> Iterator[Appender]:

@@ -18,7 +18,7 @@ from rlm_rag.errors import (
     RunFolderError,
     UsageError,
 )
-from rlm_rag.evals.asking import BUDGET, FATAL, Asker, blank, scored
+from rlm_rag.evals.asking import FATAL, Asker, blank, scored
 from rlm_rag.evals.base import Sample, Task
 from rlm_rag.evals.config import (
     RETRIEVAL_ONLY,
@@ -29,7 +29,7 @@ from rlm_rag.evals.config import (
     digest_of_samples,
 )
 from rlm_rag.evals.corpora import Corpora
-from rlm_rag.evals.record import Key, Record
+from rlm_rag.evals.record import BUDGET, Key, Record
 from rlm_rag.evals.run_folder import Appender, RunFolder
 from rlm_rag.evals.tasks import find_task
 
@@ -212,7 +212,7 @@ def score_again(path: Path) -> tuple[int, int]:
             scorer = task.ranking if record.strategy == RETRIEVAL_ONLY else task.scorer
             again = loop_thread().run(scored(record, scorer))
             if again != record:
-                appender.append(replace(again, rescored=True))
+                appender.append(again)
                 changed += 1
     return len(records), changed
 
@@ -229,7 +229,8 @@ def _run(
     with folder.appending() as appender:
         limits = folder.config.limits
         pool = Pool(usd=max_usd, spent_usd=folder.spent_usd(), concurrency=limits.concurrency)
-        asker = Asker(folder.config.models, limits, pool=pool, headers=headers)
+        config = folder.config
+        asker = Asker(config.models, limits, pool=pool, headers=headers, judge=config.judge)
         runner = Runner(folder, jobs, asker, pool, appender, on_progress=on_progress)
         ended = threading.Event()
         future = loop_thread().submit(_to_end(runner, ended))
@@ -274,6 +275,7 @@ class Runner:
         known = folder.records()
         answered = {key for key, record in known.items() if record.is_answered}
         self._left = iter([job for job in jobs if job.key not in answered])
+        self._unjudged = {key: record for key, record in known.items() if record.wants_judge}
         self._total = len(jobs)
         self._done = {key for key, record in known.items() if record.error is None}
         self._failed = known.keys() - self._done
@@ -327,6 +329,9 @@ class Runner:
 
     async def _asked(self, job: Job, corpora: Corpora) -> Record:
         digest = self._folder.digest
+        unjudged = self._unjudged.get(job.key)
+        if unjudged is not None:
+            return await self._asker.score(job.task, unjudged, self._folder.trace_folder(job.key))
         try:
             async with corpora.use(job.sample.haystack) as corpus:
                 self._check_unchanged(job.sample, corpus.fingerprint)

@@ -165,6 +165,38 @@ def test_an_answer_outlives_the_scorer_that_failed_on_it(toy, asked, tmp_path, o
     assert resume(tmp_path / "run").spent_usd == ended.spent_usd
 
 
+def test_a_judge_scores_in_place_of_the_rule_and_its_prompt_is_kept(
+    toy, asked, tmp_path, openai_server
+):
+    answer = openai_server.script
+
+    def script(request):
+        if request.json["model"] != "strict":
+            return answer(request)
+        if "question 0" in request.prompt:
+            return failed(400, "not today")
+        right = "<answer>\none" in request.prompt
+        return f"reason: so\ncorrect: {'yes' if right else 'no'}"
+
+    openai_server.script = script
+    ended = start(replace(asked, judge="strict"), tmp_path / "run")
+    assert (ended.done, ended.errors) == (3, 1)
+    found = RunFolder.open(tmp_path / "run").records()
+    judged = found["toy", "1024/1", "direct"]
+    assert (judged.score, judged.detail) == (1.0, {"rule": 0.0})
+    assert "Which number is question 1" in judged.judge.prompt
+    assert judged.judge.reply == "reason: so\ncorrect: yes"
+    assert judged.usd == pytest.approx(2 * 7011 / 1e6)
+    assert found["toy", "1024/3", "direct"].score == 0.0
+    assert found["toy", "1024/0", "direct"].error.kind == "judge"
+    sent = len(openai_server.received)
+    openai_server.script = lambda _: "correct: yes"
+    assert resume(tmp_path / "run").is_complete
+    assert [each.json["model"] for each in openai_server.received[sent:]] == ["strict"]
+    assert score_again(tmp_path / "run") == (4, 0)
+    assert RunFolder.open(tmp_path / "run").spent_usd() == pytest.approx(8 * 7011 / 1e6)
+
+
 def test_a_new_rule_scores_the_old_answers(toy, asked, tmp_path):
     start(asked, tmp_path / "run")
     toy.scorer = lambda response, sample: Score(value=0.25)
