@@ -54,6 +54,7 @@ class Conversation:
         self._contexts: tuple[tuple[int, str], ...] = ((len(self._corpus), self._corpus.shape),)
         self._states = [Carried()]
         self._busy = False
+        self._undone = Usage()
         self.warnings: tuple[str, ...] = ()
         if saved is not None:
             self._take(saved)
@@ -94,7 +95,9 @@ class Conversation:
         """
         if len(self._states) < 2:
             return None
-        return self._states.pop().exchanges[-1].question
+        dropped = self._states.pop().exchanges[-1]
+        self._undone += usage_of(dropped.usage)
+        return dropped.question
 
     def add(self, source: Corpus | Source) -> str:
         """Add a corpus as the next `context_N`; its paths are under that name. Return the name.
@@ -138,8 +141,11 @@ class Conversation:
 
     @property
     def usage(self) -> Usage:
-        """What all its questions cost; `usd` is None where one's price is not known."""
-        return sum((usage_of(each.usage) for each in self.exchanges), Usage())
+        """What all its questions cost, those that were undone here too.
+
+        `usd` is None where one's price is not known.
+        """
+        return sum((usage_of(each.usage) for each in self.exchanges), self._undone)
 
     def saved(self) -> SavedConversation:
         """Return it as it is kept.

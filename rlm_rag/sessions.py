@@ -117,26 +117,26 @@ class SessionStore:
         return SavedConversation(sources, fingerprint, Carried.from_json(carried))
 
     def save_last(self, saved: SavedConversation) -> None:
-        """Keep the last conversation with its sources, for `load_last`; the oldest ones go.
+        """Keep the last conversation that began with its first source; the oldest ones go.
 
         Raises:
             SessionError: it cannot be written.
         """
-        self.save(_last_name(saved.sources), saved)
+        self.save(_last_name(saved.sources[0]), saved)
         last = sorted(
             self._folder.glob(f"{_LAST}*{_SUFFIX}"), key=lambda path: path.stat().st_mtime_ns
         )
         for path in last[:-MAX_LAST]:
             path.unlink(missing_ok=True)
 
-    def load_last(self, sources: Sequence[str]) -> SavedConversation | None:
-        """Return the last conversation with these sources, None where there is none.
+    def load_last(self, source: str) -> SavedConversation | None:
+        """Return the last conversation that began with this source, None where there is none.
 
         Raises:
             SessionError: it cannot be read.
         """
-        return self.load(_last_name(sources))
+        return self.load(_last_name(source))
 
 
-def _last_name(sources: Sequence[str]) -> str:
-    return _LAST + hashlib.sha256("\0".join(sources).encode()).hexdigest()[:32]
+def _last_name(source: str) -> str:
+    return _LAST + hashlib.sha256(source.encode()).hexdigest()[:32]

@@ -234,8 +234,8 @@ def test_only_the_last_conversations_of_so_many_sources_are_kept(tmp_path: Path)
     for number in range(MAX_LAST + 3):
         store.save_last(SavedConversation((f"/source/{number}",), "f", Carried()))
     assert len(list(tmp_path.iterdir())) == MAX_LAST
-    assert store.load_last((f"/source/{MAX_LAST + 2}",)) is not None
-    assert store.load_last(("/source/0",)) is None
+    assert store.load_last(f"/source/{MAX_LAST + 2}") is not None
+    assert store.load_last("/source/0") is None
     assert store.names() == []
 
 

@@ -18,6 +18,7 @@ class Row(NamedTuple):
 
 COMMANDS: dict[str, Row] = {
     "ask": Row("ask", "ask", "Ask a question; the answer's citations are checked."),
+    "chat": Row("chat", "chat", "Ask one question after another; variables and answers stay."),
     "search": Row("retrieval", "search", "Find the passages that match a query best."),
     "grep": Row("retrieval", "grep", "Find the lines that match a regular expression."),
     "outline": Row("retrieval", "outline", "Show the definitions or headings of a document."),

@@ -37,9 +37,13 @@ class ProgressLine:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._is_paused = False
+        self._begin("")
+
+    def _begin(self, root: str) -> None:
         self._started = time.monotonic()
         self._shown_at = 0.0
-        self._root = ""
+        self._root = root
         self._phase = ""
         self._children = 0
         self._turn = 0
@@ -48,7 +52,6 @@ class ProgressLine:
         self._tokens = 0
         self._usd: float | None = 0.0
         self._doing = "starting"
-        self._is_paused = False
 
     def __call__(self, event: Event) -> None:
         with self._lock:
@@ -76,6 +79,9 @@ class ProgressLine:
     def _count(self, event: Event) -> None:
         # The root is the first to be heard of; its turns are the ones to follow.
         self._root = self._root or event.run
+        if isinstance(event, RunStarted) and event.parent is None and event.run != self._root:
+            # The next question of a conversation.
+            self._begin(event.run)
         match event:
             case RunStarted() if event.run != self._root:
                 self._children += 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlm_rag.cli import streams
-from rlm_rag.cli.ask import announce, check_models, settings_options
+from rlm_rag.cli.asking import announce, check_models, settings_options
 from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
 from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
 from rlm_rag.cli.options import LIMIT_DEFAULTS, json_option

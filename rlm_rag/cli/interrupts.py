@@ -49,6 +49,14 @@ def watch() -> None:
         sys.unraisablehook = _ask_again
 
 
+def forget() -> bool:
+    """Take SIGINT as answered, so that the next one counts; False where it was another signal."""
+    if _wish.since is not None and _wish.number != signal.SIGINT:
+        return False
+    _wish.since = None
+    return True
+
+
 def settle() -> None:
     """The command is over, or on its way out: from now on no signal raises."""
     if _wish.since is None:

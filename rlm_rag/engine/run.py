@@ -43,7 +43,7 @@ from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.store import TraceStore, new_run_id
 
 LEAVE_SECONDS = 5.0
-LEAVE_AT_ONCE_SECONDS = 0.3
+LEAVE_AT_ONCE_SECONDS = 1.0
 """How long variables may take to be kept, and how long where somebody waits for the end."""
 
 _ONLY_REPEATED = "no model is asked here: the run is only repeated from its trace"

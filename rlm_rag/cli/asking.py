@@ -1,0 +1,149 @@
+"""What the commands that ask questions share: their options, and the RLM that these describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from rlm_rag.cli import streams
+from rlm_rag.cli.display import Display
+from rlm_rag.cli.model_options import ModelFlags
+from rlm_rag.engine.limits import Limits
+from rlm_rag.errors import SessionError
+from rlm_rag.setting_table import PROFILES, SANDBOXES, STRATEGIES
+from rlm_rag.settings import Settings
+
+if TYPE_CHECKING:
+    from rlm_rag.api import SearchableCorpus
+    from rlm_rag.conversation import Conversation
+    from rlm_rag.rlm import RLM
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Parsed by rlm_rag.settings like a variable or a file's value, hence plain text here.
+_SETTINGS_OPTIONS = (
+    click.option("--model", metavar="NAME", help="The root model, as litellm spells it."),
+    click.option("--sub-model", metavar="NAME", help="The model of sub-calls; the same if unset."),
+    click.option("--api-base", metavar="URL", help="An OpenAI-compatible server."),
+    click.option("--sandbox", metavar="|".join(SANDBOXES), help="What confines the code."),
+    click.option(
+        "--sandbox-package",
+        multiple=True,
+        metavar="NAME",
+        callback=lambda _context, _option, names: ",".join(names) or None,
+        help="An installed package that the code may import.",
+    ),
+    click.option("--sandbox-image", metavar="IMAGE", help="The image of `--sandbox docker`."),
+    click.option("--sandbox-memory", metavar="SIZE", help="Memory of the code, such as 2G."),
+    click.option("--temperature", metavar="T", help="The provider's own if unset."),
+    click.option("--strategy", metavar="|".join(STRATEGIES), help="How the answer is sought."),
+    click.option("--profile", metavar="|".join(PROFILES), help="The prompts of root models."),
+    click.option("--max-iterations", metavar="N", help="Turns of the root model."),
+    click.option("--max-depth", metavar="N", help="Levels of child models."),
+    click.option("--max-calls", metavar="N", help="Requests to providers."),
+    click.option("--max-tokens", metavar="N", help="Tokens, in and out."),
+    click.option("--max-usd", metavar="USD", help="Money."),
+    click.option("--max-seconds", metavar="S", help="Time."),
+    click.option("--cell-seconds", metavar="S", help="Time of one block of code."),
+    click.option("--max-errors", metavar="N", help="Failed turns in a row."),
+    click.option("--concurrency", metavar="N", help="Calls in flight."),
+)
+
+
+def settings_options(command: Command) -> Command:
+    """Add the options that `rlm_rag.settings` reads."""
+    for option in reversed(_SETTINGS_OPTIONS):
+        command = option(command)
+    return command
+
+
+def announce(settings: Settings) -> None:
+    """Say on standard error what was ignored of the settings, and that there is no sandbox."""
+    for warning in settings.warnings:
+        streams.note(streams.one_line(f"warning: {warning}"))
+    if settings.sandbox == "none":
+        streams.note(
+            "warning: no sandbox: code that the model writes runs with your own rights "
+            f"({settings.origin('sandbox')})"
+        )
+
+
+def check_models(settings: Settings, models: ModelFlags, *, with_keys: bool) -> None:
+    """Open every model once, so that a wrong name or a missing key is told before any reading.
+
+    Raises:
+        UsageError: a price that cannot be read.
+        ModelError: a name or a key that cannot be used.
+    """
+    from rlm_rag.models.prices import parse_price
+    from rlm_rag.models.router import open_model
+
+    if models["price"]:
+        parse_price(models["price"])
+    if not with_keys:
+        return
+    names = [settings.model, settings.sub_model, *models["models_at_depth"].values()]
+    names += [*models["fallback_models"], *models["allow_models"]]
+    for name in dict.fromkeys(names):
+        if name is not None:
+            open_model(name, api_base=settings.api_base)
+
+
+def build_rlm(settings: Settings, display: Display, **flags: Any) -> RLM:
+    """Return what asks by the settings; `flags` are those that `RLM` takes as they are."""
+    from rlm_rag.rlm import RLM
+
+    limits: dict[str, Any] = dict(settings.limits)
+    return RLM(
+        model=settings.model,
+        sub_model=settings.sub_model,
+        api_base=settings.api_base,
+        limits=Limits(**limits),
+        sandbox=settings.sandbox,
+        sandbox_image=settings.sandbox_image,
+        sandbox_packages=settings.sandbox_packages,
+        sandbox_memory_bytes=settings.sandbox_memory,
+        strategy=settings.strategy,
+        profile=settings.profile,
+        temperature=settings.temperature,
+        cache=settings.cache,
+        trace=settings.trace,
+        on_event=display,
+        **flags,
+    )
+
+
+def converse(rlm: RLM, corpus: SearchableCorpus, *, goes_on: bool) -> Conversation:
+    """Return a new conversation, or with `goes_on` the last one with the same sources.
+
+    Raises:
+        SessionError: there is none.
+    """
+    if not goes_on:
+        return rlm.converse(corpus, None)
+    from rlm_rag.sessions import SessionStore
+
+    saved = None if corpus.origin is None else SessionStore().load_last(corpus.origin)
+    if saved is None:
+        raise SessionError(
+            "there is no earlier question of these sources to go on from",
+            hint="ask without --continue; runs without a trace, and of -, are not kept",
+        )
+    conversation = rlm.converse(corpus, saved)
+    for warning in conversation.warnings:
+        streams.note(f"warning: {warning}")
+    return conversation
+
+
+def keep_last(conversation: Conversation) -> None:
+    """Keep a conversation for `--continue`; one that cannot be asked again is not."""
+    from rlm_rag.sessions import SessionStore
+
+    if any(origin is None for _, origin, _ in conversation.sources):
+        return
+    try:
+        SessionStore().save_last(conversation.saved())
+    except SessionError as error:
+        streams.note(streams.one_line(f"warning: --continue will not find this: {error.message}"))

@@ -1,0 +1,211 @@
+"""`rlm-rag chat`: one question after another, each with what the ones before left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rlm_rag.cli import failures, interrupts, streams
+from rlm_rag.cli.answers import answered, show_answer
+from rlm_rag.cli.asking import (
+    announce,
+    build_rlm,
+    check_models,
+    converse,
+    keep_last,
+    settings_options,
+)
+from rlm_rag.cli.chat_commands import completions, run_command
+from rlm_rag.cli.display import Display, choose_display
+from rlm_rag.cli.exits import DONE, INTERRUPTED
+from rlm_rag.cli.model_options import model_options, take_models
+from rlm_rag.cli.offering import asker, offering_options, take_offering
+from rlm_rag.cli.options import (
+    LIMIT_DEFAULTS,
+    STDIN,
+    Loading,
+    json_option,
+    opened,
+    source_options,
+    take_loading,
+)
+from rlm_rag.cli.prompt import Prompt
+from rlm_rag.errors import RlmRagError, UsageError
+from rlm_rag.setting_table import Value
+from rlm_rag.settings import read_settings
+
+if TYPE_CHECKING:
+    from rlm_rag.conversation import Conversation
+    from rlm_rag.rlm import RLM
+
+GREETING = "Ask; /help lists what else there is, Ctrl-D ends."
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
+@settings_options
+@model_options
+@offering_options
+@click.option("--session", metavar="NAME", help="Go on with a session, or begin one; it is kept.")
+@click.option("--continue", "goes_on", is_flag=True, help="Go on from the last question of SOURCE.")
+@click.option("--cache", is_flag=True, help="Keep replies, and take those kept before.")
+@click.option("--no-trace", is_flag=True, help="Keep no record of the runs.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but the answers.")
+@click.option("-v", "--verbose", is_flag=True, help="Show code and output as they run.")
+@source_options
+@json_option
+def chat(
+    sources: tuple[str, ...],
+    session: str | None,
+    goes_on: bool,
+    cache: bool,
+    no_trace: bool,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Ask questions of SOURCE, a line each; variables, answers and sources stay.
+
+    \b
+        rlm-rag chat ./repo --model openai/gpt-5-mini
+        rlm-rag chat --session refactoring
+        printf 'What is retried?\\nHow often?\\n' | rlm-rag chat ./repo
+    """
+    _check(sources, session, goes_on)
+    loading, models = take_loading(options), take_models(options)
+    offering, schema = take_offering(options)
+    flags: dict[str, Value] = {"trace": False if no_trace else None, "cache": cache or None}
+    settings = read_settings(options | flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
+    announce(settings)
+    display = choose_display(quiet=quiet, verbose=verbose)
+    check_models(settings, models, with_keys=True)
+    rlm = build_rlm(settings, display, ask_user=asker(display, quiet=quiet), **models, **offering)
+    with _conversation(rlm, sources, session, loading, goes_on=goes_on) as conversation:
+        talk = _Talk(
+            conversation,
+            display,
+            schema=schema,
+            session=session,
+            keeps=settings.trace,
+            as_json=as_json,
+            quiet=quiet,
+        )
+        return talk.run()
+
+
+def _check(sources: tuple[str, ...], session: str | None, goes_on: bool) -> None:
+    if not sources and session is None:
+        raise UsageError("a source is missing", hint="for example: rlm-rag chat ./repo")
+    if STDIN in sources:
+        raise UsageError("a chat reads its questions from standard input", hint="name a file")
+    if session is not None and goes_on:
+        raise UsageError("--session and --continue do not go together")
+
+
+@contextmanager
+def _conversation(
+    rlm: RLM, sources: tuple[str, ...], session: str | None, loading: Loading, *, goes_on: bool
+) -> Iterator[Conversation]:
+    from rlm_rag.sessions import SessionStore
+
+    saved = None if session is None else SessionStore().load(session)
+    if not sources:
+        with rlm.conversation(session=session) as conversation:
+            _say_warnings(conversation)
+            yield conversation
+        return
+    with opened(sources, **loading) as corpus:
+        if session is None:
+            conversation = converse(rlm, corpus, goes_on=goes_on)
+        else:
+            conversation = rlm.converse(corpus, saved)
+            _say_warnings(conversation)
+        with conversation:
+            yield conversation
+
+
+def _say_warnings(conversation: Conversation) -> None:
+    for warning in conversation.warnings:
+        streams.note(f"warning: {warning}")
+
+
+class _Talk:
+    """Reads lines until there are no more; the exit code is that of the worst one of a pipe."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        display: Display,
+        *,
+        schema: dict[str, Any] | None,
+        session: str | None,
+        keeps: bool,
+        as_json: bool,
+        quiet: bool,
+    ) -> None:
+        from rlm_rag.trace.store import default_state_folder
+
+        self._conversation = conversation
+        self._display = display
+        self._schema = schema
+        self._session = session
+        self._keeps = keeps
+        self._as_json = as_json
+        self._quiet = quiet
+        self._prompt = Prompt(
+            lambda before, word: completions(conversation, before, word),
+            history=default_state_folder() / "chat_history" if keeps else None,
+        )
+        self._worst = DONE
+
+    def run(self) -> int:
+        """Answer until the end, and return the exit code."""
+        if self._prompt.is_terminal and not self._quiet:
+            streams.note(GREETING)
+        try:
+            while self._turn():
+                pass
+        finally:
+            self._prompt.close()
+        return DONE if self._prompt.is_terminal else self._worst
+
+    def _turn(self) -> bool:
+        """Take one line; False where the chat is over."""
+        try:
+            line = self._prompt.read()
+            if line is None:
+                return False
+            if line.startswith("/"):
+                return run_command(self._conversation, line.rstrip())
+            if line.strip():
+                self._answer(line.strip())
+        except RlmRagError as error:
+            code = failures.report(error, as_json=self._as_json)
+            self._worst = max(self._worst, code)
+        except KeyboardInterrupt:
+            # At the prompt, or before the first turn; of a pipe nobody is there to go on.
+            if not self._prompt.is_terminal or not interrupts.forget():
+                raise
+            streams.note("\ninterrupted; /quit or Ctrl-D ends the chat")
+        return True
+
+    def _answer(self, question: str) -> None:
+        try:
+            answer = answered(lambda: self._conversation.ask(question, schema=self._schema))
+        finally:
+            self._display.close()
+        code = show_answer(answer, as_json=self._as_json, quiet=self._quiet)
+        self._keep()
+        if code == INTERRUPTED and not (self._prompt.is_terminal and interrupts.forget()):
+            raise KeyboardInterrupt
+        self._worst = max(self._worst, code)
+
+    def _keep(self) -> None:
+        if self._session is not None:
+            self._conversation.save(self._session)
+        if self._keeps:
+            keep_last(self._conversation)

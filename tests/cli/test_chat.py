@@ -1,0 +1,158 @@
+"""`rlm-rag chat`, and questions that go on from earlier ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engine.play import block
+from tests.servers.loopback import Received, Step
+from tests.servers.openai_chat import OpenAiChatServer
+
+from .conftest import COMMAND, Run
+
+
+def by_question(request: Received) -> Step:
+    """Plays by what is asked: each question counts in `n`, the last one tells it."""
+    asked = request.messages[1]["content"].rpartition("# Question\n")[2].partition("\n")[0]
+    if asked == "Slow?":
+        return block("n = 10\nsearch('send')\nimport time\ntime.sleep(30)")
+    return block(
+        "n = globals().get('n', 0) + 1\n"
+        "earlier = sum(name.startswith('history_') for name in globals())\n"
+        f"FINAL(f'{asked} {{n}} {{earlier}} {{len(context)}}')"
+    )
+
+
+@pytest.fixture
+def flags(openai_server: OpenAiChatServer) -> tuple[str, ...]:
+    openai_server.script = by_question
+    return ("--model", "test", "--api-base", openai_server.api_base)
+
+
+def test_a_piped_chat_answers_line_by_line_and_obeys_commands(
+    rlm_rag: Run, repo: Path, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    (tmp_path / "more.md").write_text("more\n")
+    lines = ["One?", "Two?", "/undo", "", f"/add {tmp_path / 'more.md'}", "Three?"]
+    lines += ["/cost", "/sources", "/help", "/nonsense", "/save", "/quit", "Never?"]
+    done = rlm_rag("chat", str(repo), *flags, stdin="\n".join(lines))
+    assert done.stdout.splitlines() == ["One? 1 1 3", "Two? 2 2 3", "Three? 2 2 4"]
+    assert "undone, with its variables: Two?" in done.stderr
+    assert "2 questions, 3 calls" in done.stderr
+    assert "context_0: " in done.stderr
+    assert "context_1: " in done.stderr
+    assert "/undo" in done.stderr.partition("/sources")[2]
+    assert "there is no command '/nonsense'" in done.stderr
+    assert "/save needs a name" in done.stderr
+    assert done.returncode == 2
+
+
+def test_a_session_is_kept_and_gone_on_with(
+    rlm_rag: Run, repo: Path, environment: dict[str, str], flags: tuple[str, ...]
+) -> None:
+    first = rlm_rag("chat", str(repo), *flags, "--session", "mine", "-q", stdin="One?\n")
+    assert (first.stdout, first.returncode) == ("One? 1 1 3\n", 0)
+    folder = Path(environment["HOME"]) / ".local/state/rlm-rag/sessions"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+    again = rlm_rag("chat", *flags, "--session", "mine", "--json", stdin="Two?\n")
+    assert json.loads(again.stdout)["answer"] == "Two? 2 2 3"
+    missing = rlm_rag("chat", *flags, "--session", "other", stdin="Two?\n")
+    assert missing.returncode == 2
+    assert "there are: mine" in missing.stderr
+
+
+def test_ask_goes_on_from_the_last_question_of_the_same_sources(
+    rlm_rag: Run, repo: Path, flags: tuple[str, ...]
+) -> None:
+    none = rlm_rag("ask", str(repo), "One?", "--continue", *flags)
+    assert none.returncode == 2
+    assert "no earlier question" in none.stderr
+    assert rlm_rag("ask", str(repo), "One?", *flags, "-q").stdout == "One? 1 1 3\n"
+    assert rlm_rag("ask", str(repo), "Two?", "--continue", *flags, "-q").stdout == "Two? 2 2 3\n"
+    assert rlm_rag("ask", str(repo), "Anew?", *flags, "-q").stdout == "Anew? 1 1 3\n"
+    chat = rlm_rag("chat", str(repo), "--continue", *flags, "-q", stdin="Three?\n")
+    assert chat.stdout == "Three? 2 2 3\n"
+
+
+def test_a_chat_without_a_source_says_so(rlm_rag: Run) -> None:
+    assert "a source is missing" in rlm_rag("chat").stderr
+    assert "standard input" in rlm_rag("chat", "-").stderr
+
+
+class Terminal:
+    """The command on a pseudo-terminal."""
+
+    def __init__(self, arguments: tuple[str, ...], environment: dict[str, str]) -> None:
+        self.fd, inner = pty.openpty()
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            env=environment | {"TERM": "xterm"},
+            start_new_session=True,
+        )
+        os.close(inner)
+        self.seen = ""
+
+    def send(self, text: str) -> None:
+        os.write(self.fd, text.encode())
+
+    def wait_for(self, text: str, seconds: float = 30.0) -> None:
+        until = time.monotonic() + seconds
+        while text not in self.seen:
+            assert select.select([self.fd], [], [], max(0, until - time.monotonic()))[0], self.seen
+            self.seen += os.read(self.fd, 65536).decode(errors="replace")
+        self.seen = self.seen.partition(text)[2]
+
+
+@pytest.fixture
+def terminal(repo: Path, environment: dict[str, str], flags: tuple[str, ...]) -> Iterator[Terminal]:
+    """A chat about `repo` that shows every block."""
+    opened = Terminal(("chat", str(repo), *flags, "-v"), environment)
+    try:
+        yield opened
+    finally:
+        opened.process.kill()
+        opened.process.wait()
+        os.close(opened.fd)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a pseudo-terminal")
+def test_ctrl_c_ends_the_question_and_not_the_chat(
+    terminal: Terminal, environment: dict[str, str]
+) -> None:
+    terminal.wait_for("/help lists")
+    terminal.wait_for("> ")
+    terminal.send("Slow?\n")
+    terminal.wait_for("search(query='send'")
+    os.kill(terminal.process.pid, signal.SIGINT)
+    terminal.wait_for("interrupted")
+    terminal.wait_for("> ")
+    terminal.send("Two?\n")
+    terminal.wait_for("Two? 11 2 3")
+    terminal.wait_for("> ")
+    os.kill(terminal.process.pid, signal.SIGINT)
+    terminal.wait_for("Ctrl-D ends")
+    terminal.wait_for("> ")
+    terminal.send("/he\t\n")
+    terminal.wait_for("Drop the last question")
+    terminal.wait_for("> ")
+    terminal.send("\x04")
+    assert terminal.process.wait(20) == 0
+    history = Path(environment["HOME"]) / ".local/state/rlm-rag/chat_history"
+    assert "Slow?" in history.read_text()
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
