@@ -14,6 +14,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import IO, NamedTuple
 
 from rlm_rag.errors import SourceError
@@ -23,17 +24,12 @@ from rlm_rag.loaders.git import printable_path
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.listing import JUNK, TOOLS_REASON, VERSION_CONTROL, VERSION_CONTROL_REASON
 from rlm_rag.loaders.options import Entry
+from rlm_rag.loaders.packed_names import ZIP_SUFFIXES, reason_by_packing, unpacked_name
 from rlm_rag.loaders.spool import Spool, Spooled
 
 MAX_MEMBERS = 500_000
 """Five times the largest source archives there are (Linux: 90,000 files)."""
 
-ZIP_SUFFIXES = (".zip", ".whl", ".jar", ".war", ".egg", ".nupkg", ".vsix")
-TAR_SUFFIXES = (
-    *(".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tar.xz", ".txz"),
-    ".crate",
-)
-_SINGLE_SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 _DAMAGED = (
     *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError),
     # An unknown compression, a password, and a name or number that is none; bz2 has no error
@@ -47,11 +43,6 @@ class _Member(NamedTuple):
     size_bytes: int
     reason: str | None
     read: Callable[[int], bytes]
-
-
-def is_archive(name: str) -> bool:
-    """Tell by its name whether a file is an archive that can be read."""
-    return name.lower().endswith((*ZIP_SUFFIXES, *TAR_SUFFIXES))
 
 
 def read_archive(name: str, file: IO[bytes], intake: Intake) -> Iterator[Entry]:
@@ -85,6 +76,31 @@ def read_archive(name: str, file: IO[bytes], intake: Intake) -> Iterator[Entry]:
             yield from (spool.get(entry) for entry in taken[path])
 
 
+def read_compressed(name: str, file: IO[bytes], intake: Intake) -> Iterator[Entry]:
+    """Yield the documents of a file that is compressed by itself, and close `file` at the end.
+
+    Raises:
+        SourceError: it is damaged, too large, or no text.
+    """
+    path = unpacked_name(name)
+    with file:
+        if not intake.wants(path):
+            return
+        try:
+            data = _decompressed(name, file).read(intake.options.max_file_bytes + 1)
+        except _DAMAGED as error:
+            raise SourceError(
+                f"Cannot read {name}: {_said(error)}.", hint="Check that it is whole."
+            ) from error
+    entries = intake.take(path, data)
+    if not entries:
+        raise SourceError(
+            f"Cannot load {name}: {intake.report.skipped[-1].reason}.",
+            hint="Unpack it first, and look at what it holds.",
+        )
+    yield from entries
+
+
 def _entries(name: str, file: IO[bytes], intake: Intake) -> Iterator[tuple[str, list[Entry]]]:
     folders: set[str] = set()
     is_zip = name.lower().endswith(ZIP_SUFFIXES)
@@ -105,7 +121,7 @@ def _read(path: str, member: _Member, intake: Intake) -> list[Entry]:
     if not intake.wants(path):
         return []
     reason = member.reason
-    if reason is None and path.lower().endswith((*ZIP_SUFFIXES, *TAR_SUFFIXES, *_SINGLE_SUFFIXES)):
+    if reason is None and reason_by_packing(path) is not None:
         reason = "an archive within an archive"
     if reason is None and member.size_bytes > limit:
         reason = too_large_reason(limit)
@@ -170,7 +186,21 @@ def _decompressed(name: str, file: IO[bytes]) -> Readable:
         return bz2.BZ2File(file)
     if lowered.endswith((".xz", ".txz")):
         return lzma.LZMAFile(file)
+    if lowered.endswith((".zst", ".tzst")):
+        return _decompressed_by_zstd(name, file)
     return file
+
+
+def _decompressed_by_zstd(name: str, file: IO[bytes]) -> Readable:
+    try:
+        zstd = import_module("compression.zstd")
+    except ImportError as error:
+        raise SourceError(
+            f"Cannot read {name}: this Python has no Zstandard.",
+            hint="Use Python 3.14 or later, or unpack it first: zstd -d.",
+        ) from error
+    opened: Readable = zstd.ZstdFile(file)
+    return opened
 
 
 def _safe_path(name: str, intake: Intake) -> str:

@@ -24,9 +24,6 @@ from rlm_rag.loaders.parsing.formats import (
 from rlm_rag.loaders.parsing.parts import ParsedDocument
 from rlm_rag.loaders.parsing.pool import parser_pool
 
-PARSERS_VERSION = 1
-"""Raised whenever a parser makes another text of the same bytes; kept texts are of no use then."""
-
 Expected = tuple[str, bytes]
 
 NOT_PARSED = "not parsed: "

@@ -11,12 +11,13 @@ from typing import NamedTuple, Protocol
 from rlm_rag.corpus import Skipped
 from rlm_rag.loaders.documents import NOT_PARSED
 from rlm_rag.loaders.options import Entry, LoadReport
+from rlm_rag.loaders.packed_names import PACKED_REASON, UNREAD_REASON
 from rlm_rag.loaders.reading import BINARY_REASON
 from rlm_rag.loaders.secrets import SECRET_REASON
 from rlm_rag.packing import StoredText
 
 # What a file's content alone decides; any other may be otherwise the next time.
-LASTING_REASONS = (BINARY_REASON, SECRET_REASON)
+LASTING_REASONS = (BINARY_REASON, SECRET_REASON, PACKED_REASON, UNREAD_REASON)
 
 # A change within one tick of a file system's clock leaves no trace: FAT's is the longest.
 _SETTLED_NS = 2_000_000_000

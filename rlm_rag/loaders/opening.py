@@ -14,7 +14,7 @@ from typing import IO
 from rlm_rag.errors import SourceError
 from rlm_rag.globs import compile_glob
 from rlm_rag.loaders.addresses import without_credentials
-from rlm_rag.loaders.archives import is_archive, read_archive
+from rlm_rag.loaders.archives import read_archive, read_compressed
 from rlm_rag.loaders.documents import NOT_PARSED, require_parser
 from rlm_rag.loaders.files import failure_reason
 from rlm_rag.loaders.git import printable_path
@@ -23,6 +23,7 @@ from rlm_rag.loaders.mailbox import SUFFIXES as MAILBOX_SUFFIXES
 from rlm_rag.loaders.mailbox import read_mailbox
 from rlm_rag.loaders.opened import OpenedSource
 from rlm_rag.loaders.options import NOT_SELECTED, Entry
+from rlm_rag.loaders.packed_names import is_archive, is_compressed, unpacked_name
 from rlm_rag.loaders.reading import BINARY_REASON
 from rlm_rag.loaders.records import holds_documents, read_documents
 from rlm_rag.loaders.remote import open_elsewhere, open_revision
@@ -163,6 +164,11 @@ def _open_file(location: Path, intake: Intake) -> OpenedSource:
     if is_archive(name):
         entries = read_archive(name, _open_to_read(location), intake)
         return OpenedSource("documents", entries, name, f"the archive {location}", origin=origin)
+    if is_compressed(name):
+        require_parser(unpacked_name(name))
+        entries = read_compressed(name, _open_to_read(location), intake)
+        name = unpacked_name(name)
+        return OpenedSource("documents", entries, name, label, is_document=True, origin=origin)
     require_parser(name)
     entries = _read_single(location, name, intake)
     return OpenedSource("documents", entries, name, label, is_document=True, origin=origin)

@@ -9,6 +9,7 @@ from rlm_rag.loaders.documents import is_document, parse_document
 from rlm_rag.loaders.files import failure_reason, read_regular, too_large_reason
 from rlm_rag.loaders.keys import find_keys
 from rlm_rag.loaders.options import Entry, LoadReport
+from rlm_rag.loaders.packed_names import reason_by_packing
 from rlm_rag.loaders.secrets import SECRET_REASON, holds_private_key
 from rlm_rag.loaders.text import SNIFF_BYTES, decode_text
 from rlm_rag.traits import is_lfs_pointer
@@ -60,7 +61,7 @@ def read_bytes(
         return []
     decoded = decode_text(data, charset=charset)
     if decoded is None:
-        report.skip(path, BINARY_REASON)
+        report.skip(path, reason_by_packing(path) or BINARY_REASON)
         return []
     if decoded.warning is not None:
         report.warn(path, decoded.warning)

@@ -8,12 +8,13 @@ from importlib.metadata import EntryPoint, entry_points
 
 from rlm_rag.errors import RlmRagError, SourceError
 from rlm_rag.loaders.addresses import GitAddress, WebAddress, parse_address, without_credentials
-from rlm_rag.loaders.archives import is_archive, read_archive
+from rlm_rag.loaders.archives import read_archive
 from rlm_rag.loaders.clones import clone_revision
 from rlm_rag.loaders.documents import require_parser
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.opened import OpenedSource
 from rlm_rag.loaders.options import Entry
+from rlm_rag.loaders.packed_names import is_archive
 from rlm_rag.loaders.revisions import Revision, read_revision
 from rlm_rag.loaders.web import fetch
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
+import sys
 import tarfile
 import warnings
 import zipfile
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -14,6 +19,7 @@ from rlm_rag.errors import EmptyCorpusError, SourceError
 from rlm_rag.loaders import archives, bounded
 from rlm_rag.loaders.source import load_corpus, load_sources
 
+SUFFIX_OF = {"gzip": "gz", "bz2": "bz2", "lzma": "xz"}
 FILES = {"p/b.py": b"b\n", "p/a.py": b"a\r\n", "p.txt": "é".encode("latin-1"), "p/x.bin": b"\0"}
 
 
@@ -184,3 +190,43 @@ def test_an_encrypted_member_is_left_out(tmp_path: Path) -> None:
     path.write_bytes(data)
     found, skipped, _ = load(path)
     assert (found, skipped) == ({"b": "y"}, {"a": "encrypted"})
+
+
+@pytest.mark.parametrize("pack", [gzip, bz2, lzma])
+def test_a_file_that_is_compressed_by_itself_is_read_as_what_it_holds(
+    tmp_path: Path, pack: ModuleType
+) -> None:
+    path = tmp_path / f"notes.txt.{SUFFIX_OF[pack.__name__]}"
+    path.write_bytes(pack.compress("Größe\n".encode()))
+    assert load(path)[0] == {"notes.txt": "Größe\n"}
+    with load_sources([str(path), f"other={path}"]) as corpus:
+        assert list(corpus.paths()) == ["notes.txt", "other"]
+    path.write_bytes(pack.compress(b"a" * 11))
+    with pytest.raises(SourceError, match="larger than 10 bytes"):
+        load(path, max_file_bytes=10)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(SourceError, match=f"Cannot read {path.name}: "):
+        load(path)
+
+
+def test_what_is_packed_within_a_folder_is_said_to_be_a_source_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a\n")
+    zipped(tmp_path / "b.zip", FILES)
+    (tmp_path / "c.log.gz").write_bytes(gzip.compress(b"c"))
+    (tmp_path / "d.7z").write_bytes(b"7z\xbc\xaf\x27\x1c\0")
+    (tmp_path / "notes.zip").write_text("text all the same\n")
+    found, skipped, _ = load(tmp_path)
+    assert list(found) == ["a.txt", "notes.zip"]
+    assert skipped == {
+        "b.zip": "packed; give it as a source of its own to read it",
+        "c.log.gz": "packed; give it as a source of its own to read it",
+        "d.7z": "packed in a way that is not read here",
+    }
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python has it")
+def test_without_zstandard_it_is_said_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.tar.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    with pytest.raises(SourceError, match="no Zstandard") as raised:
+        load(tmp_path / "a.tar.zst")
+    assert raised.value.hint == "Use Python 3.14 or later, or unpack it first: zstd -d."
