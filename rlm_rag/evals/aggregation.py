@@ -173,7 +173,7 @@ class AggregationTask:
         """Yield `count` samples of each length, by default 20 of 8k tokens.
 
         Raises:
-            UsageError: a length is below 512 or above 10M tokens.
+            UsageError: a length is below 1k or above 10M tokens.
         """
         count = DEFAULT_COUNT if options.count is None else options.count
         for tokens in checked_lengths(options):

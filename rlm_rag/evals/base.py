@@ -30,10 +30,11 @@ class Sample:
     """A question whose right answer is known.
 
     `id` is unique within its task and options. `question` says which form the answer should
-    have; `query` is what is searched for without a model, by default the question. `gold` is what the task's scorers take, in values of JSON. `length_tokens` is how long
-    the haystack is: as asked for where it is generated, else as `count_tokens` estimates it;
-    None where that is not known before it is loaded. `cluster` names what makes samples depend
-    on each other (a repository, a book, a haystack), for intervals; by default the sample is
+    have; `query` is what is searched for without a model, by default the question. `gold` is
+    what the task's scorers take, in values of JSON. `length_tokens` is how long the haystack is:
+    as asked for where it is generated, else as `count_tokens` estimates it; None where that is
+    not known before it is loaded. `cluster` names what makes samples depend on each other (a
+    repository, a book, a haystack), for intervals; by default the sample is
     alone. Samples of one `joint` count once, with the least of their values: the pairs of claims
     of NoCha. `meta` has values of JSON for whoever reads the record.
     """

@@ -57,7 +57,7 @@ class DocumentsQaTask:
         """Yield `count` samples of each length, by default 20 of 8k tokens.
 
         Raises:
-            UsageError: no data was given, or a length is below 512 or above 10M tokens.
+            UsageError: no data was given, or a length is below 1k or above 10M tokens.
             BenchmarkDataError: it is in none of the formats, or has fewer tokens than a length.
         """
         path = required_data(options, FORM)

@@ -15,7 +15,8 @@ from rlm_rag.loaders.source import Source
 DEFAULT_LENGTHS = (8 << 10,)
 DEFAULT_COUNT = 20
 MAX_TOKENS = 10 << 20
-LEAST_TOKENS = 512
+# Less does not hold the needles of every task.
+LEAST_TOKENS = 1 << 10
 PATH = "haystack.txt"
 
 
@@ -45,7 +46,7 @@ class GeneratedTask:
         """Yield `count` samples of each length.
 
         Raises:
-            UsageError: a length is below 512 or above 10M tokens.
+            UsageError: a length is below 1k or above 10M tokens.
         """
         for tokens in checked_lengths(options):
             label = length_label(tokens)
@@ -66,13 +67,13 @@ def checked_lengths(options: TaskOptions) -> tuple[int, ...]:
     """Return the lengths that are asked for, or 8k tokens.
 
     Raises:
-        UsageError: one is below 512 or above 10M tokens.
+        UsageError: one is below 1k or above 10M tokens.
     """
     for tokens in options.lengths:
         if not LEAST_TOKENS <= tokens <= MAX_TOKENS:
             raise UsageError(
                 f"a haystack of {length_label(tokens)} tokens cannot be generated",
-                hint=f"from {LEAST_TOKENS} to {length_label(MAX_TOKENS)} tokens",
+                hint=f"from {length_label(LEAST_TOKENS)} to {length_label(MAX_TOKENS)} tokens",
             )
     return tuple(dict.fromkeys(options.lengths)) or DEFAULT_LENGTHS
 

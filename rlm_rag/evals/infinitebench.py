@@ -123,7 +123,7 @@ class InfiniteBenchTask:
         """Yield the rows of the data, or else generated samples.
 
         Raises:
-            UsageError: a length is below 512 or above 10M tokens.
+            UsageError: a length is below 1k or above 10M tokens.
             BenchmarkDataError: a row has no context, input or answer.
         """
         if options.data is None:

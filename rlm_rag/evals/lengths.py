@@ -15,8 +15,8 @@ _BLOCK_UNITS = 512
 def fitted(units: Iterable[str], tokens: int, *, separator: str = "\n") -> list[str]:
     """Take as many units as `tokens` hold once joined, as `count_tokens` estimates them.
 
-    The estimate lies above the count of OpenAI's tokenizers by 10 to 25 % for prose, so that
-    what is said to be 128k fits a window of 128k.
+    Of generated haystacks, OpenAI's tokenizers (cl100k, o200k) count 0.81 to 0.93 of it for prose
+    and records, 1.04 for repeated noise, 1.13 to 1.16 for UUIDs and 1.17 to 1.23 for coined words.
     """
     taken: list[str] = []
     left, source = tokens, iter(units)
@@ -26,7 +26,7 @@ def fitted(units: Iterable[str], tokens: int, *, separator: str = "\n") -> list[
             fit = bisect_right(
                 range(len(block) + 1), left, key=lambda n: _size(block[:n], separator)
             )
-            return [*taken, *block[: fit - 1]]
+            return [*taken, *block[: max(0, fit - 1)]]
         taken += block
         left -= size
     return taken

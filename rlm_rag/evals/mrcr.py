@@ -48,7 +48,7 @@ class MrcrTask:
         """Yield the rows of the data that are no longer than the longest length, or generated ones.
 
         Raises:
-            UsageError: a length is below 512 or above 10M tokens.
+            UsageError: a length is below 1k or above 10M tokens.
             BenchmarkDataError: the data is not in the published format.
         """
         if options.data is None:

@@ -168,7 +168,7 @@ class PairsTask:
         """Yield `count` samples of each length, by default the 20 of 8k tokens.
 
         Raises:
-            UsageError: a length is below 512 or above 10M tokens.
+            UsageError: a length is below 1k or above 10M tokens.
         """
         per_haystack = len(CONDITIONS)
         count = per_haystack if options.count is None else options.count

@@ -58,7 +58,7 @@ def test_golds_questions_and_ids_are_values_of_json(name: str) -> None:
         assert json.loads(json.dumps(gold)) == gold
 
 
-@pytest.mark.parametrize("tokens", [0, 511, (10 << 20) + 1])
+@pytest.mark.parametrize("tokens", [0, 1023, (10 << 20) + 1])
 def test_a_length_that_cannot_be_generated_is_refused(tokens: int) -> None:
     with pytest.raises(UsageError, match="cannot be generated"):
         samples("ruler:vt", lengths=(tokens,))
@@ -109,7 +109,7 @@ def test_the_common_words_are_the_ten_most_common(tokens: int) -> None:
     assert set(counts.values()) == ({30, 3} if tokens >= 4096 else {6, 1})
 
 
-@pytest.mark.parametrize("tokens", [512, 8192])
+@pytest.mark.parametrize("tokens", [1024, 8192])
 def test_the_frequent_words_lead_the_others_and_follow_the_dots(tokens: int) -> None:
     sample = one("ruler:fwe", tokens)
     counts = Counter(text_of(sample).split())

@@ -305,7 +305,7 @@ SQUAD = {
 def test_questions_over_documents_are_filled_with_others(tmp_path: Path) -> None:
     path = tmp_path / "squad.json"
     path.write_text(json.dumps(SQUAD))
-    samples = asked("ruler:qa", path, lengths=(600,))
+    samples = asked("ruler:qa", path, lengths=(1024,))
     assert [sample.gold for sample in samples[:2]] == [["0"], ["14"]]
     assert len(samples) == 19
     found = documents(samples[1])
@@ -317,15 +317,15 @@ def test_questions_over_documents_are_filled_with_others(tmp_path: Path) -> None
 
 
 def test_questions_over_documents_take_hotpot_and_lines(tmp_path: Path) -> None:
-    context = [["Title", ["One sentence.", " Two."]], ["Other", ["Filler " * 400]]]
+    context = [["Title", ["One sentence.", " Two."]], ["Other", ["Filler " * 800]]]
     row = {"question": "Who?", "answer": "Ada", "context": context}
     path = tmp_path / "hotpot.json"
     path.write_text(json.dumps([row]))
-    (sample,) = asked("ruler:qa", path, lengths=(512,))
+    (sample,) = asked("ruler:qa", path, lengths=(1024,))
     assert "Title\nOne sentence. Two." in documents(sample).values()
     own = {"question": "Who?", "answers": ["Ada"], "documents": ["Ada did it."]}
-    lines(tmp_path / "own.jsonl", own, own | {"documents": ["Filler " * 400]})
-    first, _ = asked("ruler:qa", tmp_path / "own.jsonl", lengths=(512,))
+    lines(tmp_path / "own.jsonl", own, own | {"documents": ["Filler " * 800]})
+    first, _ = asked("ruler:qa", tmp_path / "own.jsonl", lengths=(1024,))
     assert "Ada did it." in documents(first).values()
     assert worth("ruler:qa", first, "ADA.") == 1.0
 
