@@ -73,6 +73,9 @@ def test_the_answer_as_json_has_every_field(rlm_rag: Run, repo: Path, tmp_path: 
     assert set(shown) == {
         "schema_version",
         "answer",
+        "data",
+        "fits",
+        "artifacts",
         "citations",
         "found",
         "stop_reason",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -11,16 +12,18 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from rlm_rag.cli.main import main
 from tests.engine.play import block
 from tests.servers.loopback import Received, Step
 from tests.servers.openai_chat import OpenAiChatServer
 
-from .conftest import COMMAND, Run
+from .conftest import COMMAND
 
 
 def by_question(request: Received) -> Step:
@@ -41,13 +44,44 @@ def flags(openai_server: OpenAiChatServer) -> tuple[str, ...]:
     return ("--model", "test", "--api-base", openai_server.api_base)
 
 
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state folder, a working folder and a strategy for commands of this process."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("RLM_RAG_STRATEGY", "rlm")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "state" / "rlm-rag"
+
+
+@pytest.fixture
+def command(
+    state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Done]:
+    """Run a command in this process, its standard input a pipe."""
+
+    def run(*arguments: str, stdin: str = "") -> Done:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        code = main(arguments)
+        shown = capsys.readouterr()
+        return Done(code, shown.out, shown.err)
+
+    return run
+
+
 def test_a_piped_chat_answers_line_by_line_and_obeys_commands(
-    rlm_rag: Run, repo: Path, tmp_path: Path, flags: tuple[str, ...]
+    command: Callable[..., Done], repo: Path, tmp_path: Path, flags: tuple[str, ...]
 ) -> None:
     (tmp_path / "more.md").write_text("more\n")
     lines = ["One?", "Two?", "/undo", "", f"/add {tmp_path / 'more.md'}", "Three?"]
     lines += ["/cost", "/sources", "/help", "/nonsense", "/save", "/quit", "Never?"]
-    done = rlm_rag("chat", str(repo), *flags, stdin="\n".join(lines))
+    done = command("chat", str(repo), *flags, stdin="\n".join(lines))
     assert done.stdout.splitlines() == ["One? 1 1 3", "Two? 2 2 3", "Three? 2 2 4"]
     assert "undone, with its variables: Two?" in done.stderr
     assert "2 questions, 3 calls" in done.stderr
@@ -60,36 +94,36 @@ def test_a_piped_chat_answers_line_by_line_and_obeys_commands(
 
 
 def test_a_session_is_kept_and_gone_on_with(
-    rlm_rag: Run, repo: Path, environment: dict[str, str], flags: tuple[str, ...]
+    command: Callable[..., Done], repo: Path, state: Path, flags: tuple[str, ...]
 ) -> None:
-    first = rlm_rag("chat", str(repo), *flags, "--session", "mine", "-q", stdin="One?\n")
+    first = command("chat", str(repo), *flags, "--session", "mine", "-q", stdin="One?\n")
     assert (first.stdout, first.returncode) == ("One? 1 1 3\n", 0)
-    folder = Path(environment["HOME"]) / ".local/state/rlm-rag/sessions"
+    folder = state / "sessions"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
-    again = rlm_rag("chat", *flags, "--session", "mine", "--json", stdin="Two?\n")
+    again = command("chat", *flags, "--session", "mine", "--json", stdin="Two?\n")
     assert json.loads(again.stdout)["answer"] == "Two? 2 2 3"
-    missing = rlm_rag("chat", *flags, "--session", "other", stdin="Two?\n")
+    missing = command("chat", *flags, "--session", "other", stdin="Two?\n")
     assert missing.returncode == 2
     assert "there are: mine" in missing.stderr
 
 
 def test_ask_goes_on_from_the_last_question_of_the_same_sources(
-    rlm_rag: Run, repo: Path, flags: tuple[str, ...]
+    command: Callable[..., Done], repo: Path, flags: tuple[str, ...]
 ) -> None:
-    none = rlm_rag("ask", str(repo), "One?", "--continue", *flags)
+    none = command("ask", str(repo), "One?", "--continue", *flags)
     assert none.returncode == 2
     assert "no earlier question" in none.stderr
-    assert rlm_rag("ask", str(repo), "One?", *flags, "-q").stdout == "One? 1 1 3\n"
-    assert rlm_rag("ask", str(repo), "Two?", "--continue", *flags, "-q").stdout == "Two? 2 2 3\n"
-    assert rlm_rag("ask", str(repo), "Anew?", *flags, "-q").stdout == "Anew? 1 1 3\n"
-    chat = rlm_rag("chat", str(repo), "--continue", *flags, "-q", stdin="Three?\n")
+    assert command("ask", str(repo), "One?", *flags, "-q").stdout == "One? 1 1 3\n"
+    assert command("ask", str(repo), "Two?", "--continue", *flags, "-q").stdout == "Two? 2 2 3\n"
+    assert command("ask", str(repo), "Anew?", *flags, "-q").stdout == "Anew? 1 1 3\n"
+    chat = command("chat", str(repo), "--continue", *flags, "-q", stdin="Three?\n")
     assert chat.stdout == "Three? 2 2 3\n"
 
 
-def test_a_chat_without_a_source_says_so(rlm_rag: Run) -> None:
-    assert "a source is missing" in rlm_rag("chat").stderr
-    assert "standard input" in rlm_rag("chat", "-").stderr
+def test_a_chat_without_a_source_says_so(command: Callable[..., Done]) -> None:
+    assert "a source is missing" in command("chat").stderr
+    assert "standard input" in command("chat", "-").stderr
 
 
 class Terminal:
