@@ -60,6 +60,8 @@ def pack(
         raise UsageError(
             "pack writes JSON lines already", hint="--json goes with --list or with --output"
         )
+    if output is not None and any(_is_same_file(source, output) for source in sources):
+        raise UsageError(f"{output} is the source itself", hint="choose another place with -o")
     with opened(sources, **loading) as corpus:
         if as_list:
             _list(corpus, as_json=as_json)
@@ -69,6 +71,13 @@ def pack(
             written = _write_to_file(corpus, output, layout)
             _summarise(corpus, output, written, as_json=as_json)
     return DONE
+
+
+def _is_same_file(source: str, output: Path) -> bool:
+    try:
+        return output.is_file() and output.samefile(source)
+    except (OSError, ValueError):
+        return False
 
 
 def _list(corpus: SearchableCorpus, *, as_json: bool) -> None:

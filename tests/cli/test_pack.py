@@ -124,3 +124,14 @@ def test_what_went_into_a_fifo_is_counted(rlm_rag: Run, repo: Path, tmp_path: Pa
 def test_what_went_to_the_device_of_standard_output_is_counted(rlm_rag: Run, repo: Path) -> None:
     done = rlm_rag("pack", str(repo), "-o", "/dev/stdout")
     assert f"{len(done.stdout):,} bytes in /dev/stdout" in done.stderr
+
+
+def test_a_source_is_not_written_over(rlm_rag: Run, tmp_path: Path) -> None:
+    source = tmp_path / "notes.txt"
+    source.write_text("kept\n")
+    (tmp_path / "link.txt").symlink_to(source)
+    for output in (source, tmp_path / "link.txt"):
+        done = rlm_rag("pack", str(source), "-o", str(output))
+        assert done.returncode == 2
+        assert "is the source itself" in done.stderr
+    assert source.read_text() == "kept\n"
