@@ -51,6 +51,11 @@ def huge_file(at: Path) -> None:
         file.truncate(HUGE_BYTES)
 
 
+def folder_of_huge(at: Path) -> None:
+    at.mkdir()
+    huge_file(at / "huge.txt")
+
+
 def missing(at: Path) -> None:
     (at.parent / f"{at.name}s").mkdir()
 
@@ -60,6 +65,7 @@ def missing(at: Path) -> None:
     [
         (empty_folder, "empty_corpus", "no document in the folder source", "holds text"),
         (folder_without_text, "empty_corpus", "folder source. Skipped: 2 binary", "holds text"),
+        (folder_of_huge, "empty_corpus", "Skipped: 1 larger than 64 MiB", "--max-file-bytes"),
         (binary_file, "source", "Cannot load source: binary", "Only text"),
         (huge_file, "source", "Cannot load source: larger than 64 MiB", "--max-file-bytes"),
         (missing, "source", "No such file or folder: 'source'", "Did you mean sources?"),
