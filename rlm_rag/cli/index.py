@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
@@ -82,11 +81,12 @@ def _list(*, as_json: bool) -> int:
 
 def _clear(sources: tuple[str, ...], *, as_json: bool) -> int:
     from rlm_rag.kept import clear
+    from rlm_rag.loaders.origins import origin_of
 
     chosen = _stored()
     if sources:
-        wanted = {os.path.realpath(source) for source in sources}
-        chosen = [one for one in chosen if wanted & _locations(one.origin)]
+        wanted = [origin_of(source) for source in sources]
+        chosen = [one for one in chosen if any(_has(one.origin, origin) for origin in wanted)]
     try:
         clear(chosen)
     except OSError as error:
@@ -110,6 +110,13 @@ def _stored() -> list[KeptSource]:
             f"the folder of indexes {root} cannot be read: {error.strerror or error}",
             hint="check its permissions, or set XDG_CACHE_HOME",
         ) from error
+
+
+def _has(kept: str, origin: str) -> bool:
+    locations = _locations(kept)
+    if origin.endswith("@"):
+        return any(location.startswith(origin) for location in locations)
+    return origin in locations
 
 
 def _locations(origin: str) -> set[str]:

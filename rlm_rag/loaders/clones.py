@@ -10,6 +10,8 @@ import hashlib
 import os
 import secrets
 import shutil
+import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,7 +19,8 @@ from pathlib import Path
 from rlm_rag.errors import SourceError
 from rlm_rag.kept import default_kept_folder
 from rlm_rag.loaders.addresses import GitAddress, without_credentials
-from rlm_rag.loaders.git import GitFailure, git_outputs
+from rlm_rag.loaders.files import format_bytes
+from rlm_rag.loaders.git import GitFailure, end_git, git_output, git_outputs, start_git
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.revisions import Revision, require_git
 
@@ -27,6 +30,8 @@ except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 FETCH_SECONDS = 600.0
+WATCH_SECONDS = 1.0
+"""How often the size of what is fetched is looked at."""
 MAX_CLONES_BYTES = 4 << 30
 
 # http may lead to https; nothing may lead anywhere else.
@@ -103,13 +108,13 @@ def _fetched(git: str, folder: str, address: GitAddress, name: str, intake: Inta
     ref = f"refs/fetched/{hashlib.sha256(name.encode()).hexdigest()[:32]}"
     command = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--force")
     try:
-        git_outputs(
+        fetch = start_git(
             git,
             folder,
             (*command, "--", address.url, f"{name}:{ref}"),
             protocols=_PROTOCOLS[address.scheme],
-            seconds=FETCH_SECONDS,
         )
+        _watch(fetch, Path(folder))
     except GitFailure as failure:
         said = str(failure).replace(address.url, shown)
         commit = _commit(git, folder, ref)
@@ -126,6 +131,41 @@ def _fetched(git: str, folder: str, address: GitAddress, name: str, intake: Inta
     return commit
 
 
+def _watch(fetch: subprocess.Popen[bytes], folder: Path) -> None:
+    """Wait until a fetch is done; end it when it takes too long or brings too much."""
+    end = time.monotonic() + FETCH_SECONDS
+    try:
+        while True:
+            try:
+                git_output(fetch, seconds=WATCH_SECONDS)
+                return
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > end:
+                    raise GitFailure(f"it took longer than {FETCH_SECONDS:g} s") from None
+            if _size_bytes(folder) > MAX_CLONES_BYTES:
+                raise GitFailure(f"it is larger than {format_bytes(MAX_CLONES_BYTES)}")
+    except BaseException:
+        end_git(fetch)
+        # What a fetch that was ended leaves, git would keep for two weeks.
+        for partial in list(folder.glob("objects/**/tmp_*")):
+            if partial.is_dir():
+                shutil.rmtree(partial, ignore_errors=True)
+            else:
+                partial.unlink(missing_ok=True)
+        raise
+    finally:
+        end_git(fetch)
+
+
+def _size_bytes(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        # Files come and go while it is fetched.
+        with suppress(FileNotFoundError):
+            total += path.lstat().st_size
+    return total
+
+
 def _commit(git: str, folder: str, ref: str) -> str | None:
     try:
         output = git_outputs(git, folder, ("rev-parse", "--verify", "-q", f"{ref}^{{commit}}"))[0]
@@ -139,8 +179,7 @@ def _evict(spared: Path) -> None:
     clones = []
     with suppress(OSError):
         for folder in spared.parent.iterdir():
-            sizes = [path.lstat().st_size for path in folder.rglob("*")]
-            clones.append(((folder / _LOCK).stat().st_mtime, folder, sum(sizes)))
+            clones.append(((folder / _LOCK).stat().st_mtime, folder, _size_bytes(folder)))
     total = sum(size for _, _, size in clones)
     for _, folder, size in sorted(clones):
         if total <= MAX_CLONES_BYTES:

@@ -38,22 +38,20 @@ def git_outputs(
     folder: str,
     *commands: Sequence[str],
     protocols: str = "",
-    seconds: float | None = None,
 ) -> list[bytes]:
     """Run git commands in `folder`, side by side, and return what each wrote.
 
-    `protocols` are those that they may open, as `GIT_ALLOW_PROTOCOL` lists them; each has
-    `seconds`.
+    `protocols` are those that they may open, as `GIT_ALLOW_PROTOCOL` lists them.
 
     Raises:
-        GitFailure: one ended with an error, or did not end in time; the others are ended.
+        GitFailure: one ended with an error; the others are ended.
         OSError: git could not be run.
     """
     started: list[subprocess.Popen[bytes]] = []
     try:
         for command in commands:
             started.append(start_git(git, folder, command, protocols=protocols))
-        return [_output(process, seconds) for process in started]
+        return [git_output(process) for process in started]
     finally:
         for process in started:
             end_git(process)
@@ -130,11 +128,14 @@ def split_names(output: bytes) -> list[str]:
     return os.fsdecode(output).removesuffix("\0").split("\0") if output else []
 
 
-def _output(process: subprocess.Popen[bytes], seconds: float | None) -> bytes:
-    try:
-        output, errors = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired as error:
-        raise GitFailure(f"it took longer than {seconds:g} s") from error
+def git_output(process: subprocess.Popen[bytes], *, seconds: float | None = None) -> bytes:
+    """Wait for a started git, and return what it wrote.
+
+    Raises:
+        GitFailure: it ended with an error.
+        subprocess.TimeoutExpired: it runs still after `seconds`; ask again, or end it.
+    """
+    output, errors = process.communicate(timeout=seconds)
     if process.returncode != 0:
         raise GitFailure(_first_line(errors) or f"it ended with {process.returncode}")
     return output

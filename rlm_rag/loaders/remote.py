@@ -47,15 +47,12 @@ def open_elsewhere(source: str, intake: Intake) -> OpenedSource | str | None:
 
 def open_revision(revision: Revision, intake: Intake, *, name: str, place: str) -> OpenedSource:
     """Open a revision of the repository that messages and origins call `place`."""
-    commits = revision.commit
-    if revision.base is not None:
-        commits = f"{revision.base}..{revision.commit}"
     return OpenedSource(
         "documents",
         read_revision(revision, intake),
         name,
         f"{revision.name} of {place}",
-        origin=f"{place}@{commits}",
+        origin=f"{place}@{revision.commits}",
     )
 
 

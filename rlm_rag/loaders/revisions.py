@@ -50,6 +50,11 @@ class Revision:
     commit: str
     base: str | None = None
 
+    @property
+    def commits(self) -> str:
+        """The full hash, or both of a range."""
+        return self.commit if self.base is None else f"{self.base}..{self.commit}"
+
 
 def find_revision(folder: str, name: str) -> Revision | None:
     """Find `name` (a tag, branch, hash, or a range `a..b` or `a...b`) in a repository.

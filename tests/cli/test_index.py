@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -69,3 +70,18 @@ def test_verifying_nothing_is_said(rlm_rag: Run) -> None:
     done = rlm_rag("index", "--verify")
     assert done.returncode == 2
     assert "SOURCE" in done.stderr
+
+
+@pytest.mark.deep
+def test_what_is_kept_of_globs_and_revisions_is_cleared_by_their_names(
+    rlm_rag: Run, repo: Path
+) -> None:
+    git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"], ["tag", "v1"]):
+        subprocess.run([*git, *command], check=True)
+    sources = [f"{repo}@v1", f"{repo}/**/*.py", f"file://{repo}/.git@v1"]
+    for source in sources:
+        assert rlm_rag("index", source).returncode == 0
+    for left, source in zip((2, 1, 0), sources, strict=True):
+        assert "1 indexes removed" in rlm_rag("index", "--clear", source).stdout
+        assert len(json.loads(rlm_rag("index", "--json").stdout)["indexes"]) == left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from rlm_rag.errors import SourceError
+from rlm_rag.loaders import clones
+from rlm_rag.loaders.origins import origin_of
 from rlm_rag.loaders.source import load_corpus, load_sources
 from tests.servers.git_http import GitHttpServer
 
@@ -139,6 +142,32 @@ def test_an_object_that_is_missing_costs_its_file_alone(repo: Path, git: Git) ->
     found, skipped = load(f"{repo}@v1")
     assert found.keys() == {"a", "sub/x"}
     assert "lacks its object" in skipped["old"]
+
+
+@pytest.mark.parametrize("name", ["{}", "{}@v1", "{}@v1..v2", "{}/s*/x", "file://{}/.git@v1"])
+def test_the_origin_of_what_was_loaded_is_found_again_by_its_name(
+    repo: Path, git: Git, name: str
+) -> None:
+    with load_corpus(name.format(repo)) as corpus:
+        assert corpus.origin is not None
+        (loaded,) = shlex.split(corpus.origin)
+    found = origin_of(name.format(repo))
+    assert loaded.startswith(found) if found.endswith("@") else loaded == found
+
+
+def test_a_repository_larger_than_all_clones_may_be_is_not_fetched_to_the_end(
+    repo: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clones, "MAX_CLONES_BYTES", 1 << 19)
+    monkeypatch.setattr(clones, "WATCH_SECONDS", 0.01)
+    (repo / "large").write_bytes(os.urandom(6 << 20))
+    git("config", "core.compression", "0")
+    git("add", "large")
+    git("commit", "-qm", "large")
+    with pytest.raises(SourceError, match="larger than 512 KiB"):
+        load_corpus(f"file://{repo}/.git")
+    (clone,) = (tmp_path / "cache" / "rlm-rag" / "clones").iterdir()
+    assert sum(one.stat().st_size for one in clone.rglob("*")) < 1 << 16
 
 
 @pytest.fixture

@@ -1,0 +1,32 @@
+"""What a source that was kept is called, found again from what a person calls it."""
+
+from __future__ import annotations
+
+import os
+
+from rlm_rag.loaders.addresses import GitAddress, parse_address, without_credentials
+from rlm_rag.loaders.revisions import find_revision
+
+
+def origin_of(source: str) -> str:
+    """Return the origin of `source`; one that ends with `@` begins those of its revisions.
+
+    Nothing is fetched, so that of an address all that was kept is meant, whatever its revision.
+
+    Raises:
+        SourceError: it may be a revision, and git is not installed.
+    """
+    address = parse_address(source)
+    if isinstance(address, GitAddress):
+        return f"{without_credentials(address.url)}@"
+    named = address if isinstance(address, str) else source
+    if not os.path.lexists(named):
+        places = [place for place, character in enumerate(named) if character == "@"]
+        for place in reversed(places):
+            folder = os.path.expanduser(named[:place] or ".")  # noqa: PTH111 - of a glob, too
+            if not os.path.isdir(folder):  # noqa: PTH112
+                continue
+            revision = find_revision(folder, named[place + 1 :])
+            if revision is not None:
+                return f"{os.path.realpath(folder)}@{revision.commits}"
+    return os.path.realpath(os.path.expanduser(named))  # noqa: PTH111
