@@ -9,12 +9,14 @@ from itertools import islice
 from pathlib import Path
 from string import ascii_uppercase
 
+from rlm_rag.api import load
 from rlm_rag.errors import UsageError
 from rlm_rag.evals.base import Haystack, Response, Sample, Score, TaskOptions
 from rlm_rag.evals.data import Row, read_rows
 from rlm_rag.evals.scorers.choices import choice_accuracy
 from rlm_rag.evals.scorers.rankings import RankingScorer
 from rlm_rag.evals.scorers.texts import exact_match, normalised, rouge_l, token_f1
+from rlm_rag.globs import without_part
 from rlm_rag.loaders.source import Source
 
 FORM = (
@@ -86,18 +88,36 @@ class OwnQuestions:
     def samples(self, options: TaskOptions) -> Iterator[Sample]:
         """Yield a sample for each row, those of one corpus after one another as the file has them.
 
+        A corpus whose paths are gold is loaded for that, so that none is missing.
+
         Raises:
-            UsageError: no corpus was given, neither to the run nor in the row; an id comes twice.
-            BenchmarkDataError: a row has no question, or no answer and no gold paths.
+            UsageError: no corpus was given, neither to the run nor in the row.
+            BenchmarkDataError: a row has no question, no answer and no gold paths, or one that
+                the corpus does not hold; an id comes twice.
+            SourceError: the corpus cannot be loaded.
         """
         known: set[str] = set()
+        paths: dict[str, frozenset[str]] = {}
         rows = islice(read_rows(self.path, FORM), options.count)
         for number, row in enumerate(rows, 1):
             sample = _sample(row, number, options.corpus)
             if sample.id in known:
                 row.refuse(f"the id {sample.id!r} comes twice")
             known.add(sample.id)
+            if "paths" in sample.gold:
+                corpus = sample.haystack.key
+                if corpus not in paths:
+                    paths[corpus] = _paths(corpus)
+                for path in sample.gold["paths"]:
+                    if path not in paths[corpus]:
+                        row.refuse(f"'gold' names {path!r}, which is not in {corpus}")
             yield sample
+
+
+def _paths(corpus: str) -> frozenset[str]:
+    with load(corpus) as loaded:
+        found = loaded.paths()
+        return frozenset(found).union(map(without_part, found))
 
 
 def _sample(row: Row, number: int, corpus: str | None) -> Sample:

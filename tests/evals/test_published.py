@@ -385,6 +385,9 @@ def test_repoqa_describes_the_functions_of_any_repository(tmp_path: Path) -> Non
 
 
 def test_questions_of_ones_own_have_answers_choices_or_paths(tmp_path: Path) -> None:
+    repo = tmp_path / "repo"
+    (repo / "src").mkdir(parents=True)
+    (repo / "src" / "a.py").write_text("x = 1\n")
     name = str(
         lines(
             tmp_path / "qa.jsonl",
@@ -393,9 +396,9 @@ def test_questions_of_ones_own_have_answers_choices_or_paths(tmp_path: Path) -> 
             {"question": "Which?", "choices": ["red", "blue"], "answer": "B", "corpus": "other"},
         )
     )
-    first, second, third = asked(name, None, corpus="./repo")
+    first, second, third = asked(name, None, corpus=str(repo))
     assert [sample.id for sample in (first, second, third)] == ["1", "x", "3"]
-    assert (first.haystack.source(), third.haystack.source()) == ("./repo", "other")
+    assert (first.haystack.source(), third.haystack.source()) == (str(repo), "other")
     assert worth(name, first, "It was the Ada!") == 1.0
     assert worth(name, first, "It was Adam.") == 0.0
     assert worth(name, second, "- src/b.py\n- src/a.py") == 0.5
@@ -433,6 +436,28 @@ def test_own_questions_want_a_corpus_and_ids_that_differ(tmp_path: Path) -> None
         asked(str(path), None, corpus=".")
 
 
+def test_a_gold_path_that_the_corpus_does_not_hold_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    path = lines(tmp_path / "qa.jsonl", {"question": "?", "gold": ["a.py", "src/a.py"]})
+    with pytest.raises(
+        BenchmarkDataError, match=r"row 1: 'gold' names 'src/a\.py', which is not in"
+    ):
+        asked(str(path), None, corpus=str(tmp_path))
+
+
 def test_a_name_of_nothing_is_refused() -> None:
     with pytest.raises(RlmRagError, match="there is no task 'rulre'"):
         find_task("rulre")
+
+
+def test_parquet_is_read_as_lines_are(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    for part in (0, 1):
+        table = pyarrow.Table.from_pylist([oolong_row(id=f"{part}{row}") for row in range(2)])
+        parquet.write_table(table, tmp_path / f"validation-0000{part}-of-00002.parquet")
+    assert [sample.id for sample in asked("oolong:synth", tmp_path)] == ["00", "01", "10", "11"]
+    (tmp_path / "validation-00000-of-00002.parquet").write_bytes(b"no parquet")
+    with pytest.raises(BenchmarkDataError, match="cannot be read"):
+        asked("oolong:synth", tmp_path)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import log2
 
 from rlm_rag.evals.base import Response, Sample, Score
+from rlm_rag.globs import without_part
 from rlm_rag.indexes.kinds import Kind, kind_of
 
 # `path`, path:12-20, "1. path", "- path (because ...)": what stands around a path in a list.
@@ -55,6 +56,7 @@ class RankingScorer:
     Gold is `{path: relevance}` or a list of paths. Figures: `ndcg@10`, `recall@10`,
     `recall@100`, `acc@1`, `acc@5`, `acc@10`, `hit@1`, `hit@5`, `hit@10`, `mrr`. The ranking is
     `Response.ranked`, else the paths that the answer's text lists, else those that it cites.
+    A part of a document (`a.pdf#page=3`) counts as the document unless it is gold itself.
     `skip_tests` passes over files of tests that are not gold, as the rows of `locate` want it.
     """
 
@@ -66,7 +68,8 @@ class RankingScorer:
         ranked = response.ranked
         if ranked is None:
             ranked = listed_paths(response.text) or response.cited
-        counted = tuple(dict.fromkeys(ranked))
+        whole = (path if path in gains else without_part(path) for path in ranked)
+        counted = tuple(dict.fromkeys(whole))
         if self.skip_tests:
             counted = tuple(path for path in counted if path in gains or not _is_test(path))
         detail = figures(counted, gains)

@@ -69,6 +69,12 @@ def test_a_path_ranked_twice_counts_once() -> None:
     assert score.value == 0.5
 
 
+def test_a_part_counts_as_its_document_unless_it_is_gold() -> None:
+    ranked = ("b.pdf#page=9", "a.pdf#page=3", "a.pdf#page=1")
+    assert RankingScorer("mrr")(Response(ranked=ranked), sample(["a.pdf"])).value == 0.5
+    assert RankingScorer("mrr")(Response(ranked=ranked), sample(["a.pdf#page=1"])).value == 1 / 3
+
+
 def test_an_answer_lists_paths_or_else_cites_them() -> None:
     text = "These files:\n1. `src/a.py:10-20` computes it\n- src/b.py:3\n* src/b.py\nsrc/c.py."
     assert listed_paths(text) == ("src/a.py", "src/b.py", "src/c.py")
