@@ -123,7 +123,7 @@ class Coverage:
     def looked(self, name: str, arguments: Mapping[str, Any]) -> None:
         """A look-up that was answered, of whatever use."""
         what = next((value for value in arguments.values() if isinstance(value, str)), "")
-        if len(self._looked) < MAX_LOOKED:
+        if what and len(self._looked) < MAX_LOOKED:
             self._looked[f"{name.removesuffix('_context')}: {what[:MAX_LOOKED_CHARS]}"] = None
 
     def grepped(self, path_glob: str | None, within: Collection[str] | None = None) -> None:

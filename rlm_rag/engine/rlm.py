@@ -15,6 +15,7 @@ from rlm_rag.engine.children import Children
 from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.delegate import Delegate
 from rlm_rag.engine.doubts import Doubts
+from rlm_rag.engine.first_map import first_map
 from rlm_rag.engine.guidance import first_look
 from rlm_rag.engine.history import History
 from rlm_rag.engine.hosted import Hosted
@@ -41,6 +42,7 @@ class Repl:
     """The REPL of one RLM, and what serves it; `leaves` where its `rlm_query` is a leaf call."""
 
     session: Session
+    services: Services
     calls: ModelCalls
     tasks: Tasks
     hosted: Hosted
@@ -83,9 +85,10 @@ async def open_repl(tree: Tree, assignment: Assignment, view: View) -> AsyncIter
         **_own(tree, assignment, view),
     }
     again = {"add_context": handlers["add_context"], **tasks.again(), **hosted.again()}
-    async with _session(tree, assignment, view, handlers, again) as session:
+    services = _services(tree, assignment, view, handlers, again)
+    async with _session(tree, assignment, view, services) as session:
         try:
-            yield Repl(session, calls, tasks, hosted, leaves=children.are_leaves)
+            yield Repl(session, services, calls, tasks, hosted, leaves=children.are_leaves)
         finally:
             await tasks.close()
 
@@ -109,16 +112,10 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             worker=session.worker_hash,
             prompts=profile.version,
         )
+        told = _helpers(tree, repl, assignment) + await _map(repl, assignment, view, profile)
         yield Loop(
             run_id=assignment.run_id,
-            history=_history(
-                tree,
-                assignment,
-                view,
-                profile,
-                _helpers(tree, repl, assignment),
-                session.restored,
-            ),
+            history=_history(tree, assignment, view, profile, told, session.restored),
             simpler=_simpler(tree, profile),
             session=session,
             calls=repl.calls,
@@ -159,15 +156,15 @@ def model_calls(tree: Tree, assignment: Assignment) -> ModelCalls:
     )
 
 
-def _session(
+def _services(
     tree: Tree,
     assignment: Assignment,
     view: View,
     handlers: Mapping[str, Handler],
     again: Mapping[str, Handler],
-) -> Session:
+) -> Services:
     tools = tree.host.offers.tools_at(assignment.depth)
-    services = Services(
+    return Services(
         run_id=assignment.run_id,
         view=view,
         handlers=handlers,
@@ -178,6 +175,9 @@ def _session(
         tools=tree.host.tool_calls.handlers(tools),
         await_seconds=tree.limits.await_seconds,
     )
+
+
+def _session(tree: Tree, assignment: Assignment, view: View, services: Services) -> Session:
     assert tree.layer is not None
     return Session(
         layer=tree.layer,
@@ -313,6 +313,15 @@ def _helpers(tree: Tree, repl: Repl, assignment: Assignment) -> str:
     tools = [tool.described for tool in tree.host.offers.tools_at(assignment.depth)]
     own = [f"- {line}" for line in (*repl.hosted.described(), *tools)]
     return "\n".join([models, "\nMore functions of this run:", *own]) if own else models
+
+
+async def _map(repl: Repl, assignment: Assignment, view: View, profile: Profile) -> str:
+    """Return the map of definitions for a root that can make use of it."""
+    is_read = profile.name != "small" and assignment.root.name != "offline"
+    if assignment.depth or not is_read:
+        return ""
+    shown = await first_map(repl.services, view)
+    return f"\n\nWhat the rest leans on most:\n{shown}" if shown else ""
 
 
 def _question(assignment: Assignment) -> str:
