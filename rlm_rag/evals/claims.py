@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ from typing import Any, NoReturn
 
 from rlm_rag.errors import BenchmarkDataError
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
-from rlm_rag.evals.data import Row, one_of, read_rows, read_text, required_data
+from rlm_rag.evals.data import Row, one_of, read_json, read_rows, read_text, required_data
 from rlm_rag.evals.scorers.choices import claim
 from rlm_rag.loaders.source import Source
 from rlm_rag.models.tokens import count_tokens
@@ -110,7 +109,9 @@ class _Books:
         for name in _BOOKS:
             path = self._folder / name
             if path.is_file():
-                return _checked(path, _unpickled(path) if path.suffix == ".pkl" else _json(path))
+                return _checked(
+                    path, _unpickled(path) if path.suffix == ".pkl" else read_json(path, FORM)
+                )
         return {}
 
 
@@ -120,13 +121,6 @@ def _checked(path: Path, value: Any) -> dict[str, str]:
     ):
         raise BenchmarkDataError(f"{path} is no object of titles and texts", hint=FORM)
     return dict(value)
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(read_text(path, FORM))
-    except ValueError as error:
-        raise BenchmarkDataError(f"{path} cannot be read: {error}", hint=FORM) from error
 
 
 class _TextsAlone(pickle.Unpickler):

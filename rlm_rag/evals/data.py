@@ -131,7 +131,7 @@ def read_rows(path: Path, form: str) -> Iterator[Row]:
         if path.suffix == ".parquet":
             found = _parquet(path)
         elif path.name.removesuffix(".gz").endswith(".json"):
-            found = _listed(json.loads(read_text(path, form)))
+            found = _listed(read_json(path, form))
         else:
             found = _lines(path)
         for number, value in enumerate(found, 1):
@@ -139,7 +139,19 @@ def read_rows(path: Path, form: str) -> Iterator[Row]:
             if not isinstance(value, Mapping):
                 raise BenchmarkDataError(f"{where}: {_quoted(value)} is no object", hint=form)
             yield Row(value, where, form)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, RecursionError) as error:
+        raise BenchmarkDataError(f"{path} cannot be read: {error}", hint=form) from error
+
+
+def read_json(path: Path, form: str) -> Any:
+    """Return the value of a JSON file, which may be gzipped.
+
+    Raises:
+        BenchmarkDataError: it cannot be read, or is no JSON.
+    """
+    try:
+        return json.loads(read_text(path, form))
+    except (ValueError, RecursionError) as error:
         raise BenchmarkDataError(f"{path} cannot be read: {error}", hint=form) from error
 
 

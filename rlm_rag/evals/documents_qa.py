@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,7 @@ from typing import Any
 
 from rlm_rag.errors import BenchmarkDataError
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions, length_label
-from rlm_rag.evals.data import Row, read_rows, read_text, required_data
+from rlm_rag.evals.data import Row, read_json, read_rows, required_data
 from rlm_rag.evals.generated import DEFAULT_COUNT, checked_lengths, rng_of
 from rlm_rag.evals.lengths import fitted
 from rlm_rag.evals.scorers.texts import ruler_any
@@ -116,10 +115,7 @@ def _read(path: Path) -> _Data:
     if not path.name.removesuffix(".gz").endswith(".json"):
         found = _of_lines(path)
     else:
-        try:
-            value = json.loads(read_text(path, FORM))
-        except ValueError as error:
-            raise BenchmarkDataError(f"{path} cannot be read: {error}", hint=FORM) from error
+        value = read_json(path, FORM)
         found = _squad(path, value) if isinstance(value, Mapping) else _hotpot(path, value)
     data = _numbered(found)
     if not data.asked:

@@ -49,14 +49,16 @@ class OolongTask:
         rows = read_all(required_data(options, FORM), ("*.parquet", "*.jsonl", "*.json"), FORM)
         longest = max(options.lengths, default=None)
         gold = _synthetic_gold if self.part == "synth" else _real_gold
-        found = (_sample(self.name, row, gold) for row in rows)
+        windows: dict[str, str] = {}
+        found = (_sample(self.name, row, gold, windows) for row in rows)
         short = (s for s in found if longest is None or (s.length_tokens or 0) <= longest)
         yield from islice(short, options.count)
 
 
-def _sample(name: str, row: Row, gold: Callable[[Row], Any]) -> Sample:
-    text, window = row.text("context_window_text"), row.text("context_window_id")
-    key = f"{name}/{row.text('dataset', '')}/{window}"
+def _sample(name: str, row: Row, gold: Callable[[Row], Any], windows: dict[str, str]) -> Sample:
+    key = f"{name}/{row.text('dataset', '')}/{row.text('context_window_id')}"
+    # Each row repeats its window, which may be megabytes: one of equal ones is held.
+    text = windows.setdefault(key, row.text("context_window_text"))
     return Sample(
         id=row.text("id"),
         question=row.text("question"),

@@ -6,7 +6,6 @@ documented Python functions of any repository, whose docstrings are taken out an
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Any
 from rlm_rag.api import load
 from rlm_rag.errors import BenchmarkDataError, UsageError
 from rlm_rag.evals.base import Haystack, Response, Sample, Score, Scorer, TaskOptions
-from rlm_rag.evals.data import Row, read_text, required_data
+from rlm_rag.evals.data import Row, read_json, required_data
 from rlm_rag.evals.docstrings import Documented, documented_functions, without_docstrings
 from rlm_rag.evals.generated import rng_of
 from rlm_rag.evals.scorers.functions import needle
@@ -85,10 +84,7 @@ def _question(description: str) -> str:
 
 def _published(options: TaskOptions) -> Iterator[Sample]:
     path = required_data(options, FORM)
-    try:
-        languages = json.loads(read_text(path, FORM))
-    except ValueError as error:
-        raise BenchmarkDataError(f"{path} cannot be read: {error}", hint=FORM) from error
+    languages = read_json(path, FORM)
     if not isinstance(languages, Mapping):
         raise BenchmarkDataError(f"{path} is no object of languages", hint=FORM)
     row = Row(languages, str(path), FORM)

@@ -52,7 +52,9 @@ def test_a_path_of_nothing_and_an_empty_folder_are_refused(name: str, tmp_path: 
 
 
 @pytest.mark.parametrize("name", [*DATA_TASKS, "mrcr", "infinitebench:passkey"])
-@pytest.mark.parametrize("text", ["[", "[1]", '{"a": 1}', "null", "[{}]", "\xff\x00"])
+@pytest.mark.parametrize(
+    "text", ["[", "[1]", '{"a": 1}', "null", "[{}]", "\xff\x00", "[" * 100_000]
+)
 def test_a_file_of_another_form_is_refused_with_what_is_expected(
     name: str, text: str, tmp_path: Path
 ) -> None:
