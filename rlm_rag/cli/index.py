@@ -60,10 +60,16 @@ def index(
         )
         if verify:
             streams.result(f"{built.damaged:,} segments were damaged")
-        streams.result(built.folder or "in memory only: a source that is no file is not stored")
+        streams.result(built.folder or _why_in_memory(keep=loading["keep"], failed=built.note))
     if built.note:
         streams.note(built.note)
     return DONE
+
+
+def _why_in_memory(*, keep: bool, failed: str | None) -> str:
+    if not keep:
+        return "in memory only, as --no-keep asks"
+    return "in memory only" if failed else "in memory only: a source that is no file is not stored"
 
 
 def _list(*, as_json: bool) -> int:

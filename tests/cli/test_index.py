@@ -53,6 +53,7 @@ def test_text_that_was_kept_wrong_is_told_and_mended(rlm_rag: Run, repo: Path) -
 def test_nothing_is_kept_where_that_is_asked_for(rlm_rag: Run, repo: Path) -> None:
     assert "backoff" in rlm_rag("search", "--no-keep", str(repo), "backoff").stdout
     assert json.loads(rlm_rag("index", "--json").stdout)["indexes"] == []
+    assert "as --no-keep asks" in rlm_rag("index", "--no-keep", str(repo)).stdout
 
 
 def test_a_search_uses_the_index_that_is_stored(rlm_rag: Run, repo: Path) -> None:
