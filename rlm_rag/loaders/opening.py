@@ -36,6 +36,8 @@ from rlm_rag.loaders.values import read_text, read_values
 
 _LONGEST_PATH_CHARS = 4096
 _TEXT_HINT = f"A text itself: pipe it in and give {STDIN} as the source, or in Python use text=."
+_REVISION_HINT = "Give a tag, a branch, a commit, or a range such as v1.0..v1.1."
+_PATH_HINT = " A path within it goes into --include."
 _MAGIC = re.compile(r"[*?\[]")
 _SPECIAL_FILES = (stat.S_ISFIFO, stat.S_ISSOCK, stat.S_ISCHR, stat.S_ISBLK)
 
@@ -103,10 +105,20 @@ def _open_otherwise(source: str, intake: Intake) -> OpenedSource | None:
         return open_text(source)
     if "\0" in source:
         return None
-    found = open_elsewhere(source, intake)
+    found = None if _is_revision_path(source) else open_elsewhere(source, intake)
     if isinstance(found, str):
         return _open_named(found, intake)
     return found or _open_at_revision(source, intake) or _open_glob(source, intake)
+
+
+def _is_revision_path(source: str) -> bool:
+    """Tell `FOLDER@REVISION:PATH`, which is git's and no source, from `user@host:path`."""
+    named, _, rest = source.partition("@")
+    revision, colon, _ = rest.partition(":")
+    if not (named and revision and colon) or "://" in source:
+        return False
+    folder = _expand(named)
+    return folder.is_dir() and find_revision(str(folder), revision) is not None
 
 
 def _open_at_revision(source: str, intake: Intake) -> OpenedSource | None:
@@ -120,7 +132,7 @@ def _open_at_revision(source: str, intake: Intake) -> OpenedSource | None:
         if revision is None:
             raise SourceError(
                 f"The repository {folder} has no revision {source[place + 1 :]!r}.",
-                hint="Give a tag, a branch, a commit, or a range such as v1.0..v1.1.",
+                hint=_REVISION_HINT + (_PATH_HINT if ":" in source[place:] else ""),
             )
         place_name = os.path.realpath(folder)
         return open_revision(revision, intake, name=_name_of(folder), place=place_name)
@@ -164,6 +176,8 @@ def _open_file(location: Path, intake: Intake) -> OpenedSource:
     if is_archive(name):
         entries = read_archive(name, _open_to_read(location), intake)
         return OpenedSource("documents", entries, name, f"the archive {location}", origin=origin)
+    if intake.options.columns or intake.options.path_column is not None:
+        intake.report.warn(name, "no table (CSV, JSON Lines, Parquet), so --column takes nothing")
     if is_compressed(name):
         require_parser(unpacked_name(name))
         entries = read_compressed(name, _open_to_read(location), intake)

@@ -228,3 +228,12 @@ def test_protocols_that_run_programs_are_no_addresses(git: Git, tmp_path: Path) 
         with pytest.raises(SourceError):
             load(url)
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_path_after_a_revision_is_not_taken_for_a_host(
+    git: Git, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repo.parent)
+    with pytest.raises(SourceError, match="has no revision 'v1:a'") as caught:
+        load(f"{repo.name}@v1:a")
+    assert "--include" in (caught.value.hint or "")

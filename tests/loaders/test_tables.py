@@ -68,6 +68,13 @@ def test_without_columns_a_table_of_text_is_a_text(tmp_path: Path) -> None:
     assert load(tmp_path / "t.csv") == {"t.csv": "a,b\n1,2\n"}
 
 
+def test_columns_of_what_is_no_table_are_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text('[{"body": "x"}]')
+    with load_corpus(tmp_path / "t.json", columns=["body"]) as corpus:
+        assert list(corpus.paths()) == ["t.json"]
+        assert "--column takes nothing" in corpus.warnings[0]
+
+
 def test_parquet_has_records_without_being_asked(tmp_path: Path) -> None:
     write_parquet(tmp_path / "t.parquet")
     assert load(tmp_path / "t.parquet")["t.parquet#row=3"] == "id: q/1\ntitle: c\nbody: third\n"
