@@ -265,3 +265,18 @@ def test_limits_count_anew_for_each_question(
     conversation = talk(openai_server, corpus, limits=Limits(calls=3))
     conversation.ask("First?")
     assert conversation.ask("Second?").text == "2"
+
+
+def test_variables_that_harm_the_next_worker_are_lost_and_said_so(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    openai_server.script = steps(
+        "import os\nclass Bomb:\n    def __reduce__(self): return os._exit, (1,)\n"
+        "bomb, x = Bomb(), 1\nFINAL('one')",
+        "FINAL(f\"{'x' in globals()} {len(history_0)}\")",
+    )
+    conversation = talk(openai_server, corpus)
+    conversation.ask("First?")
+    assert conversation.ask("Second?").text == "False 2"
+    prompt = openai_server.received[-1].messages[1]["content"]
+    assert "could not be kept: Bomb, bomb, x" in prompt
