@@ -38,10 +38,12 @@ def git_outputs(
     folder: str,
     *commands: Sequence[str],
     protocols: str = "",
+    heard: list[bytes] | None = None,
 ) -> list[bytes]:
     """Run git commands in `folder`, side by side, and return what each wrote.
 
-    `protocols` are those that they may open, as `GIT_ALLOW_PROTOCOL` lists them.
+    `protocols` are those that they may open, as `GIT_ALLOW_PROTOCOL` lists them. What
+    they said on standard error goes to `heard`.
 
     Raises:
         GitFailure: one ended with an error; the others are ended.
@@ -51,7 +53,7 @@ def git_outputs(
     try:
         for command in commands:
             started.append(start_git(git, folder, command, protocols=protocols))
-        return [git_output(process) for process in started]
+        return [git_output(process, heard=heard) for process in started]
     finally:
         for process in started:
             end_git(process)
@@ -128,8 +130,13 @@ def split_names(output: bytes) -> list[str]:
     return os.fsdecode(output).removesuffix("\0").split("\0") if output else []
 
 
-def git_output(process: subprocess.Popen[bytes], *, seconds: float | None = None) -> bytes:
-    """Wait for a started git, and return what it wrote.
+def git_output(
+    process: subprocess.Popen[bytes],
+    *,
+    seconds: float | None = None,
+    heard: list[bytes] | None = None,
+) -> bytes:
+    """Wait for a started git, and return what it wrote; what it said as well goes to `heard`.
 
     Raises:
         GitFailure: it ended with an error.
@@ -138,6 +145,8 @@ def git_output(process: subprocess.Popen[bytes], *, seconds: float | None = None
     output, errors = process.communicate(timeout=seconds)
     if process.returncode != 0:
         raise GitFailure(_first_line(errors) or f"it ended with {process.returncode}")
+    if heard is not None:
+        heard.append(errors)
     return output
 
 

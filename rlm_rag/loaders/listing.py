@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,6 +48,8 @@ JUNK = frozenset(
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 ENVIRONMENT_MARK = "pyvenv.cfg"
 _OUTSIDE = ("/", "../", "./")
+# git goes on without such a folder, and ends well.
+_UNLISTED = re.compile(rb"warning: could not open directory '(.*?)/?': (.*)")
 
 
 def list_by_git(folder: str, options: LoadOptions, report: LoadReport) -> list[str] | None:
@@ -73,6 +77,7 @@ def list_by_git(folder: str, options: LoadOptions, report: LoadReport) -> list[s
             return None
         outside = True
     if not outside:
+        _miss_unlisted(listing, folder, report)
         # Nothing listed: the folder itself is ignored, and its caller wants it all the same.
         if listing.names:
             _skip_ignored(listing.ignored, options, report, outside=False)
@@ -84,6 +89,7 @@ def list_by_git(folder: str, options: LoadOptions, report: LoadReport) -> list[s
 class _Listing:
     names: list[str]
     ignored: list[str]
+    unlisted: dict[str, str]
 
 
 def _list_outside(
@@ -95,6 +101,7 @@ def _list_outside(
     except (OSError, GitFailure) as failure:
         report.warn(".", f"git cannot list this folder ({failure}); .gitignore read without it")
         return None
+    _miss_unlisted(listing, folder, report)
     _skip_ignored(listing.ignored, options, report, outside=True)
     names: list[str] = []
     for name in _without_environments(listing.names, report):
@@ -119,6 +126,7 @@ def _list_nested(git: str, folder: str, nested: str, report: LoadReport) -> Iter
     except (OSError, GitFailure) as failure:
         report.skip(path, f"{OWN_REPOSITORY_REASON} that git cannot list: {failure}")
         return
+    _miss_unlisted(listing, f"{folder}/{nested}", report, nested)
     for name in listing.ignored:
         report.skip(printable_path(f"{nested}{name.removesuffix('/')}"), IGNORED_REASON)
     yield from (f"{nested}{name}" for name in listing.names)
@@ -128,14 +136,32 @@ def _list(git: str, folder: str, rules: tuple[str, ...], repository: str | None 
     where = () if repository is None else (f"--git-dir={repository}", f"--work-tree={folder}")
     command = (*where, "ls-files", "-z")
     others = tuple(rule for rule in rules if rule != "--cached")
+    heard: list[bytes] = []
     # Side by side, since the second walks as far as the first.
     listed, ignored = git_outputs(
-        git, folder, (*command, *rules), (*command, *others, "--ignored", "--directory")
+        git,
+        folder,
+        (*command, *rules),
+        (*command, *others, "--ignored", "--directory"),
+        heard=heard,
     )
     # In a conflict a name is listed once for each side.
     names = sorted({name for name in split_names(listed) if not name.startswith(_OUTSIDE)})
     left_out = {name for name in split_names(ignored) if not name.startswith(_OUTSIDE)}
-    return _Listing(names, _outermost(left_out.difference(names), names))
+    unlisted = {
+        os.fsdecode(path): why.decode("utf-8", "replace")
+        for path, why in _UNLISTED.findall(b"\n".join(heard))
+    }
+    return _Listing(names, _outermost(left_out.difference(names), names), unlisted)
+
+
+def _miss_unlisted(listing: _Listing, folder: str, report: LoadReport, prefix: str = "") -> None:
+    for named, why in listing.unlisted.items():
+        path = named
+        # git names it from the top of the work tree, and `folder` may lie beneath that.
+        while path and not os.path.isdir(f"{folder}/{path}"):  # noqa: PTH112
+            path = path.partition("/")[2]
+        report.miss(printable_path(f"{prefix}{path or named}"), f"not readable: {why}")
 
 
 def _outermost(left_out: set[str], names: list[str]) -> list[str]:

@@ -95,7 +95,8 @@ def _work_tree_of(root: str) -> str | None:
 
 def _is_work_tree(folder: Path) -> bool:
     mark = folder / ".git"
-    return os.path.lexists(mark / "HEAD") or mark.is_file()
+    # Path.is_file raises where the folder may not be entered.
+    return os.path.lexists(mark / "HEAD") or os.path.isfile(mark)  # noqa: PTH113
 
 
 def _rules_above(files: IgnoreFiles, prefix: str, in_work_tree: bool) -> IgnoreRules:
