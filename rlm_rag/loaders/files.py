@@ -44,7 +44,7 @@ def read_regular(
     # Looked at before it is opened, since opening a device or a pipe can have effects.
     status = os.lstat(location) if status is None else status
     if not stat.S_ISREG(status.st_mode):
-        return _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
+        return kind_reason(status.st_mode)
     if status.st_size > limit:
         return too_large_reason(limit)
     # What has taken its place since is no link and does not block; a device ends at the limit.
@@ -54,6 +54,11 @@ def read_regular(
     finally:
         os.close(descriptor)
     return too_large_reason(limit) if len(data) > limit else data
+
+
+def kind_reason(mode: int) -> str:
+    """Say what something that is no regular file is."""
+    return _KINDS.get(stat.S_IFMT(mode), "not a regular file")
 
 
 def too_large_reason(limit: int) -> str:

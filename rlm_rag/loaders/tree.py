@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 
 from rlm_rag.loaders.ahead import parsing_ahead
+from rlm_rag.loaders.folders import Folders
 from rlm_rag.loaders.git import printable_path
 from rlm_rag.loaders.ignore import OWN_IGNORE_FILES, IgnoreFiles
 from rlm_rag.loaders.intake import Intake
@@ -33,9 +34,11 @@ def read_tree(
     """
     options, report = intake.options, intake.report
     root = os.path.realpath(root).rstrip("/")
-    names = _list(root, options, report)
+    names, by_git = _list(root, options, report)
     leads = follow_links(root, names, report) if options.follow_symlinks else {}
-    folders = {root: True}
+    folders = Folders(root, report, by_git=by_git)
+    # Of an empty one, too.
+    folders.holds(root)
     files = [
         (path, f"{root}/{leads.get(name, name)}")
         for path, name in unique_paths([*names, *leads])
@@ -48,18 +51,20 @@ def read_tree(
         folder = location[: location.rindex("/")]
         if location.endswith("/"):
             report.skip(path, OWN_REPOSITORY_REASON)
-        elif not (folders.get(folder) or _is_inside(root, folder, folders)):
+        elif not folders.holds(folder):
             report.skip(path, "beneath a symbolic link")
         else:
             yield from intake.read(path, location)
 
 
-def _list(root: str, options: LoadOptions, report: LoadReport) -> list[str]:
+def _list(root: str, options: LoadOptions, report: LoadReport) -> tuple[list[str], bool]:
+    """Return the files beneath a folder, and whether it was git that listed them."""
     if not options.ignore:
-        return list(walk(root, options, report))
+        return list(walk(root, options, report)), False
     # Nothing listed: the folder itself is ignored, and yet the caller asked for it.
-    listed = list_by_git(f"{root}/", options, report) or list(walk(root, options, report))
-    return _without_own_ignored(root, listed, report)
+    by_git = list_by_git(f"{root}/", options, report)
+    listed = by_git or list(walk(root, options, report))
+    return _without_own_ignored(root, listed, report), bool(by_git)
 
 
 def _without_own_ignored(root: str, names: list[str], report: LoadReport) -> list[str]:
@@ -78,11 +83,3 @@ def _without_own_ignored(root: str, names: list[str], report: LoadReport) -> lis
     for found in sorted(left_out):
         report.skip(printable_path(found), _OWN_IGNORE_REASON)
     return kept
-
-
-def _is_inside(root: str, folder: str, known: dict[str, bool]) -> bool:
-    """Tell whether no part of a folder's path is a link; a tracked one may have become so."""
-    if folder not in known:
-        inside = _is_inside(root, folder.rpartition("/")[0], known)
-        known[folder] = inside and not os.path.islink(folder)  # noqa: PTH114
-    return known[folder]

@@ -208,6 +208,21 @@ def test_links_pipes_and_sockets_are_skipped(
     }  # fmt: skip
 
 
+@pytest.mark.skipif(os.name != "posix", reason="special files of POSIX")
+def test_pipes_are_told_of_where_git_lists_and_names_none(root: Path, tmp_path: Path) -> None:
+    write(root, {"a/f": "x", "b/g": "y"})
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for folder in (root, root / "a", outside):
+        os.mkfifo(folder / "pipe")
+    (root / "link").symlink_to(outside)
+    subprocess.run(["git", "init", "-q", root], check=True)
+    assert load(root) == (
+        ["a/f", "b/g"],
+        {"a/pipe": "named pipe", "link": "symbolic link", "pipe": "named pipe"},
+    )
+
+
 @as_user
 def test_what_may_not_be_read_is_skipped(root: Path) -> None:
     write(root, {"a": "x", "no": "x", "d/e": "x"})
