@@ -81,6 +81,23 @@ def wait_for(process: subprocess.Popen[str], words: str) -> str:
     raise AssertionError(f"{words!r} was never said: {seen}")
 
 
+def scratch_of(place: Place) -> list[Path]:
+    """The packed texts that runs have open, which lie beside what is kept of their sources."""
+    return list((place.home / ".cache" / "rlm-rag" / "open").glob("*/corpus.packed*"))
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Look again and again until something holds.
+
+    Raises:
+        AssertionError: it never did.
+    """
+    until = time.monotonic() + 10 * MOST_SECONDS
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def press(process: subprocess.Popen[str], *, terminal: bool = True) -> None:
     """Ctrl-C: a terminal signals its whole foreground group, other senders the one process."""
     (os.killpg if terminal else os.kill)(process.pid, signal.SIGINT)
@@ -105,8 +122,7 @@ def test_while_a_folder_is_loaded(place: Place, left: Callable[[], dict[int, str
     for terminal in (True, False):
         with place.start("ask", str(big), QUESTION) as process:
             wait_until_ready(process)
-            while not list(place.temporary.glob("*/corpus.packed*")):
-                time.sleep(0.01)
+            wait_until(lambda: bool(scratch_of(place)))
             press(process, terminal=terminal)
             ended = interrupted(place, process)
         assert (ended.stdout, ended.stderr) == ("", "interrupted\n")
@@ -341,9 +357,10 @@ def test_killed_outright_it_leaves_no_process_and_a_trace_up_to_there(
     (trace,) = place.traces()
     assert trace.events[0].type == "run"
     assert [event.type for event in trace.events if event.type == "block"] == ["block"] * 2
-    assert list(place.temporary.iterdir()) != []
-    # The next run sweeps, which `Place.end` looks at.
+    assert scratch_of(place) != []
+    # The next run sweeps.
     assert place.run("ask", str(repo), QUESTION).code == 0
+    assert scratch_of(place) == []
     shown = place.run("trace", "show", trace.path.stem)
     assert "the run was cut off" in shown.stdout
 
