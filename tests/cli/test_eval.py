@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from rlm_rag.cli.main import main
 from tests.servers.loopback import Received, Step, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
@@ -112,21 +113,23 @@ def test_an_interrupted_run_reports_what_it_has(
     assert (place.work / "run" / "report.html").is_file()
 
 
-def test_a_run_without_a_model_is_reported_compared_and_scored_again(place: Place) -> None:
+def test_a_run_without_a_model_is_reported_compared_and_scored_again(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
     task = ("eval", "run", "ruler:niah", "--lengths", "2k", "-n", "2", "--out", "run")
     ended = place.run(*task, "--strategy", "direct,retrieve")
     assert ended.code == 0
     assert "| 2k | direct | 2 |" in ended.stdout
     assert "4 of 4 asked, 0 errors (complete)" in ended.stdout
-    assert place.run(*task, "--strategy", "direct").code == 2
-
-    report = place.run("eval", "report", "run", "run", "--out", "both", "--json")
-    assert report.code == 0
-    assert json.loads(report.stdout)["runs"][0]["complete"] is True
+    run = str(place.work / "run")
+    assert main(["eval", "report", run, run, "--out", str(place.work / "both"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["complete"] is True
     assert "<svg" in (place.work / "both" / "report.html").read_text()
-    compared = json.loads(place.run("eval", "compare", "run", "--json").stdout)["comparisons"]
+    assert main(["eval", "compare", run, "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)["comparisons"]
     assert [(each["first"], each["second"]) for each in compared] == [("direct", "retrieve")]
-    assert place.run("eval", "score", "run").stdout == "4 answers scored, 0 scores changed\n"
+    assert main(["eval", "score", run]) == 0
+    assert capsys.readouterr().out == "4 answers scored, 0 scores changed\n"
 
 
 def test_retrieval_alone_needs_no_model_and_no_key(place: Place) -> None:
@@ -141,13 +144,16 @@ def test_retrieval_alone_needs_no_model_and_no_key(place: Place) -> None:
 
 
 def test_money_that_does_not_last_is_a_partial_run_and_an_estimate_costs_none(
-    openai_server: OpenAiChatServer, place: Place
+    openai_server: OpenAiChatServer,
+    place: Place,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     openai_server.script = lambda request: f"n{number(request)}n"
     options = ("eval", "run", "./qa.jsonl", *run_options(openai_server))
-    told = place.run(*options, "--estimate")
-    assert told.code == 0
-    assert "direct, 12 samples" in told.stdout
+    monkeypatch.chdir(place.work)
+    assert main([*options, "--estimate"]) == 0
+    assert "direct, 12 samples" in capsys.readouterr().out
     assert openai_server.received == []
     assert not (place.work / "run").exists()
     ended = place.run(*options, "--max-usd", "4.12")
@@ -166,13 +172,15 @@ def test_money_that_does_not_last_is_a_partial_run_and_an_estimate_costs_none(
         (("resume", "nowhere"), "holds no run"),
     ],
 )
-def test_what_cannot_be_run_is_said(place: Place, arguments: tuple[str, ...], said: str) -> None:
-    ended = place.run("eval", *arguments)
-    assert ended.code == 2
-    assert said in ended.stderr
+def test_what_cannot_be_run_is_said(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    assert main(["eval", *arguments]) == 2
+    assert said in capsys.readouterr().err
 
 
-def test_every_task_is_listed_with_what_it_needs(place: Place) -> None:
-    listed = json.loads(place.run("eval", "list", "--json").stdout)["tasks"]
+def test_every_task_is_listed_with_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["tasks"]
     needs = {task["name"]: task["needs"] for task in listed}
     assert (needs["ruler:niah"], needs["longbench-v2"]) == ("nothing", "data")
