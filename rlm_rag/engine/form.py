@@ -19,6 +19,7 @@ MENDINGS = 2
 """How often an answer that does not fit is given back to the model."""
 
 _FENCED = re.compile(r"\s*(`{3,}|~{3,})[ \t]*\w*[ \t]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
+_TOO_DEEP = "it is nested too deeply to be checked"
 
 Schema: TypeAlias = "Mapping[str, Any] | type[Any]"
 """A JSON schema as a dict, or a pydantic model class."""
@@ -88,6 +89,8 @@ class Form:
                 yield f"{place}: {error.message[:MAX_FAULT_CHARS]}"
         except referencing.exceptions.Unresolvable as error:
             raise UsageError(f"the schema refers to what it does not hold: {error}") from error
+        except RecursionError:
+            yield f"the whole: {_TOO_DEEP}"
 
     def _as_model(self, value: Any) -> Any:
         if self.model is None:
@@ -118,7 +121,10 @@ def form_of(schema: Schema | None) -> Form | None:
         raise UsageError(
             f"a schema is a dict or a pydantic model class, not {type(schema).__name__}"
         )
-    return Form(_checked(schema), model)
+    form = Form(_checked(schema), model)
+    if next(form._faults(None), "").endswith(_TOO_DEEP):
+        raise UsageError("the schema refers to itself without end", hint="see its $ref")
+    return form
 
 
 def _checked(schema: Mapping[str, Any]) -> Mapping[str, Any]:

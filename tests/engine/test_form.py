@@ -169,10 +169,13 @@ def test_an_answer_beyond_all_measure_is_not_checked() -> None:
 
 
 def test_nothing_is_fetched_for_a_reference() -> None:
-    form = form_of({"$ref": "http://127.0.0.1:9/schema.json"})
+    elsewhere = {"$ref": "http://127.0.0.1:9/schema.json"}
+    with pytest.raises(UsageError, match="refers to what it does not hold"):
+        form_of(elsewhere)
+    form = form_of({"items": elsewhere})
     assert form is not None
     with pytest.raises(UsageError, match="refers to what it does not hold"):
-        form.fault("{}")
+        form.fault("[1]")
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=9))
@@ -185,3 +188,17 @@ def test_json_is_read_out_of_any_fence_and_else_as_it_stands(value: Any) -> None
         assert json.loads(bare(written)) == value
     with pytest.raises(Unfit):
         form.read(f"Here: {text}")
+
+
+def test_a_schema_that_refers_to_itself_without_end_is_refused() -> None:
+    with pytest.raises(UsageError, match="refers to itself without end"):
+        form_of({"$ref": "#"})
+
+
+def test_an_answer_nested_too_deeply_to_be_checked_does_not_fit() -> None:
+    node = {"type": "object", "properties": {"kids": {"items": {"$ref": "#"}}}}
+    form = form_of(node)
+    assert form is not None
+    assert form.fault('{"kids": [{"kids": []}]}') is None
+    deep = '{"kids":[' * 300 + "]}" * 300
+    assert "nested too deeply" in str(form.fault(deep))
