@@ -102,6 +102,10 @@ def _kind_and_hint(
         return ModelTimeoutError, "try again, or raise the call's time limit"
     if status >= 500:
         return ProviderServerError, "the provider failed; try again later"
+    if 300 <= status < 400:
+        # A request that carries a key follows no redirect.
+        hint = "it redirects: give --api-base the final address, often https:// for http://"
+        return ModelRequestError, hint
     if status == 413:
         return ModelRequestError, "the request is larger than the provider accepts"
     return ModelRequestError, "the provider refused the request as it was made"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm_rag.models.failures import retry_after_seconds
+from rlm_rag.models.failures import Refusal, error_of, retry_after_seconds
 from rlm_rag.models.providers import is_loopback, key_of_address, shown_address
 
 
@@ -59,3 +59,8 @@ def test_this_machine_is_known_by_its_addresses() -> None:
 
 def test_an_address_is_shown_without_its_secrets() -> None:
     assert shown_address("https://user:pass@h:8/v1?key=secret") == "https://h:8/v1"
+
+
+def test_a_redirect_names_the_address_as_what_to_mend() -> None:
+    error = error_of(Refusal(308), model="m", where="http://h/v1", key_variable=None)
+    assert "--api-base" in str(error.hint)
