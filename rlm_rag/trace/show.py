@@ -11,6 +11,7 @@ from rlm_rag.trace.events import (
     BlockOutput,
     BlockStarted,
     CallSent,
+    Compacted,
     Event,
     LimitReached,
     ReplyReceived,
@@ -80,6 +81,10 @@ class _View:
             case TurnStarted():
                 yield ""
                 yield f"== Turn {event.turn}"
+            case Compacted():
+                by = "the root model" if event.asked else "their beginnings"
+                yield f"-- {event.folded} older messages are summed up, by {by}:"
+                yield from self._text(event.summary)
             case BlockStarted():
                 yield f"-- Block {event.block}"
                 yield from self._text(event.code)
@@ -105,6 +110,9 @@ class _View:
     def _start(self, event: RunStarted, time: str) -> Iterator[str]:
         child = f", child of {_one_line(event.parent)}" if event.parent else ""
         yield f"Run {_one_line(event.run)}{child}, {_one_line(time)}"
+        carried = event.options.get("carried")
+        if isinstance(carried, Mapping) and carried.get("exchanges"):
+            yield f"Goes on after {len(carried['exchanges']):,} questions of a conversation"
         yield "Question:"
         yield from self._text(event.question)
         sub = "" if event.sub_model == event.model else f", sub-model {_one_line(event.sub_model)}"

@@ -11,8 +11,12 @@ import rlm_rag
 from rlm_rag import Answer, Limits, SearchableCorpus
 from rlm_rag.engine import compaction
 from rlm_rag.engine.compaction import ASK
+from rlm_rag.models.base import Message
+from rlm_rag.models.prices import FREE, ModelFacts
+from rlm_rag.models.tokens import count_message_tokens
 from rlm_rag.trace.events import CallSent, Compacted
 from rlm_rag.trace.reader import read_trace
+from rlm_rag.trace.show import render
 from tests.engine.play import QUESTION, block
 from tests.servers.loopback import Received, Step, failed, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -109,6 +113,27 @@ def test_a_run_within_its_window_is_never_compacted(
     assert not any(map(is_summary, openai_server.received))
     assert len(openai_server.received[6].messages) == 14
     assert answer.stop_reason != "answered"
+
+
+def test_a_window_that_is_known_is_kept_to_and_the_summary_is_shown_in_the_trace(
+    openai_server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    facts = ModelFacts(price=FREE, context_window=5_000)
+    monkeypatch.setattr("rlm_rag.engine.lineup.facts_of", lambda *_args, **_options: facts)
+    openai_server.script = script()
+    answer = ask(openai_server, corpus, trace=tmp_path)
+    assert (answer.text, answer.stop_reason) == ("found 1 2 True True", "answered")
+    sizes = [
+        count_message_tokens([Message(m["role"], m["content"]) for m in request.messages])
+        for request in openai_server.received
+    ]
+    assert max(sizes) <= 5_000
+    assert "characters left out" in openai_server.received[1].prompt
+    shown = "\n".join(render(read_trace(Path(str(answer.trace)))))
+    assert "older messages are summed up, by the root model" in shown
 
 
 def test_turns_are_listed_where_the_limits_leave_no_call_for_a_summary(
