@@ -14,14 +14,13 @@ from random import Random
 from types import MappingProxyType
 
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
-from rlm_rag.evals.data import Row, one_of, read_rows, required_data
+from rlm_rag.evals.data import Row, held, one_of, read_rows, required_data
 from rlm_rag.evals.generated import PATH, GeneratedTask, Made, rng_of
 from rlm_rag.evals.lengths import fitted
 from rlm_rag.evals.needles import NOISE, hide
 from rlm_rag.evals.scorers.infinitebench import key_value, number
 from rlm_rag.evals.words import number as random_number
 from rlm_rag.evals.words import uuid4
-from rlm_rag.loaders.source import Source
 from rlm_rag.models.tokens import count_tokens
 
 FORM = (
@@ -144,7 +143,7 @@ def _sample(name: str, row: Row, number: int) -> Sample:
     return Sample(
         id=row.text("id", str(number)),
         question=row.text("input"),
-        haystack=Haystack(f"{name}/{number}", partial(_document, context)),
+        haystack=Haystack(f"{name}/{number}", held(PATH, context)),
         gold=_only(row.texts("answer")),
         length_tokens=count_tokens(context),
     )
@@ -153,7 +152,3 @@ def _sample(name: str, row: Row, number: int) -> Sample:
 def _only(answers: Sequence[str]) -> str:
     # A list has one answer; the benchmark's program reads the first.
     return answers[0]
-
-
-def _document(context: str) -> Source:
-    return [(PATH, context)]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
-from rlm_rag.evals.data import Row, read_all, required_data
+from rlm_rag.evals.data import Row, held, read_all, required_data
 from rlm_rag.evals.generated import PATH
 from rlm_rag.evals.scorers.choices import longbench
-from rlm_rag.loaders.source import Source
 from rlm_rag.models.tokens import count_tokens
 
 FORM = (
@@ -56,12 +54,8 @@ def _sample(row: Row) -> Sample:
             f"{row.text('question').strip()}\n{choices}\n"
             'Choose one, and end with a line of this form: "The correct answer is (<letter>)"'
         ),
-        haystack=Haystack(f"longbench-v2/{name}", partial(_document, context)),
+        haystack=Haystack(f"longbench-v2/{name}", held(PATH, context)),
         gold=answer,
         length_tokens=count_tokens(context),
         meta={about: row.text(about) for about in _ABOUT},
     )
-
-
-def _document(context: str) -> Source:
-    return [(PATH, context)]

@@ -7,15 +7,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
-from rlm_rag.evals.data import Row, read_all, required_data
+from rlm_rag.evals.data import Row, held, read_all, required_data
 from rlm_rag.evals.generated import PATH
 from rlm_rag.evals.scorers.oolong import real, synthetic
-from rlm_rag.loaders.source import Source
 from rlm_rag.models.tokens import count_tokens
 
 FORM = (
@@ -49,20 +47,24 @@ class OolongTask:
         rows = read_all(required_data(options, FORM), ("*.parquet", "*.jsonl", "*.json"), FORM)
         longest = max(options.lengths, default=None)
         gold = _synthetic_gold if self.part == "synth" else _real_gold
-        windows: dict[str, str] = {}
+        windows: dict[str, Haystack] = {}
         found = (_sample(self.name, row, gold, windows) for row in rows)
         short = (s for s in found if longest is None or (s.length_tokens or 0) <= longest)
         yield from islice(short, options.count)
 
 
-def _sample(name: str, row: Row, gold: Callable[[Row], Any], windows: dict[str, str]) -> Sample:
+def _sample(
+    name: str, row: Row, gold: Callable[[Row], Any], windows: dict[str, Haystack]
+) -> Sample:
     key = f"{name}/{row.text('dataset', '')}/{row.text('context_window_id')}"
     # Each row repeats its window, which may be megabytes: one of equal ones is held.
-    text = windows.setdefault(key, row.text("context_window_text"))
+    text = row.text("context_window_text")
+    if key not in windows:
+        windows[key] = Haystack(key, held(PATH, text))
     return Sample(
         id=row.text("id"),
         question=row.text("question"),
-        haystack=Haystack(key, partial(_document, text)),
+        haystack=windows[key],
         gold=gold(row),
         length_tokens=count_tokens(text),
         cluster=key,
@@ -85,7 +87,3 @@ def _synthetic_gold(row: Row) -> dict[str, Any]:
 
 def _real_gold(row: Row) -> str:
     return row.text("answer")
-
-
-def _document(text: str) -> Source:
-    return [(PATH, text)]
