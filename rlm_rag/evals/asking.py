@@ -13,6 +13,7 @@ from typing import Any
 from rlm_rag.api import SearchableCorpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.lineup import ModelNames, ModelSettings, open_lineup
 from rlm_rag.engine.pool import Pool
 from rlm_rag.errors import (
     ModelKeyError,
@@ -88,6 +89,27 @@ class Asker:
         self._limits = limits
         self._pool = pool
         self._headers = headers or {}
+
+    async def check(self) -> None:
+        """Open every model once, so that what keeps all samples from being asked is told first.
+
+        Raises:
+            ModelKeyError, ModelNotFoundError: a name or a key that cannot be used.
+            UsageError: a parameter that cannot be set, or a price that is not known.
+        """
+        models = self._models
+        names = ModelNames(
+            model=models.model,
+            sub_model=models.sub_model,
+            at_depth=models.models_at_depth,
+            fallbacks=models.fallback_models,
+            allowed=models.allow_models,
+        )
+        settings = ModelSettings(
+            api_base=models.api_base, price=models.price, extra=models.model_options
+        )
+        async with open_lineup(names, settings, limits=self._limits, pool=self._pool):
+            return
 
     async def ask(
         self,

@@ -11,9 +11,8 @@ from rlm_rag.engine.estimate import Estimate, Spend, estimate_tokens
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.evals.base import Sample
 from rlm_rag.evals.config import RETRIEVAL_ONLY, RunConfig
+from rlm_rag.evals.record import BYTES_A_TOKEN
 from rlm_rag.evals.runner import Job, prepare
-
-_BYTES_A_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,5 +85,5 @@ def _tokens(sample: Sample, sizes: dict[str, int]) -> int:
     key = sample.haystack.key
     if key not in sizes:
         with load(sample.haystack.source()) as corpus:
-            sizes[key] = corpus.total_bytes // _BYTES_A_TOKEN
+            sizes[key] = corpus.total_bytes // BYTES_A_TOKEN
     return sizes[key]

@@ -10,6 +10,8 @@ from rlm_rag.evals.base import Haystack, Response, Sample, Score
 from rlm_rag.models.base import Usage
 
 SCHEMA_VERSION = 1
+BYTES_A_TOKEN = 4
+"""Of source code or prose (rlm_rag.models.tokens)."""
 SCORER = "scorer"
 """The error of a sample whose answer is there, and whose scorer failed on it."""
 JUDGE = "judge"
@@ -114,6 +116,13 @@ class Record:
     @property
     def key(self) -> Key:
         return Key(self.task, self.id, self.strategy)
+
+    @property
+    def haystack_tokens(self) -> int | None:
+        """How long its haystack is: as the task says, else by its bytes; None: never loaded."""
+        if self.length_tokens is not None:
+            return self.length_tokens
+        return self.total_bytes // BYTES_A_TOKEN or None
 
     @property
     def is_answered(self) -> bool:

@@ -158,6 +158,9 @@ def start(
         ModelError, SandboxError: what keeps every sample from being answered.
     """
     config, jobs = prepare(config)
+    if any(strategy != RETRIEVAL_ONLY for strategy in config.strategies):
+        asker = Asker(config.models, config.limits, pool=Pool(usd=config.max_usd), headers=headers)
+        loop_thread().run(asker.check())
     folder = RunFolder.create(out, config)
     return _run(folder, jobs, headers=headers, max_usd=config.max_usd, on_progress=on_progress)
 

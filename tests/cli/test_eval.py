@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import shutil
 import signal
 import subprocess
 import time
@@ -80,7 +82,7 @@ def test_a_killed_run_is_gone_on_with_and_no_finished_sample_is_paid_again(
     with (place.work / "run" / "samples.jsonl").open("ab") as file:
         file.write(b'{"schema_version":1,"conf')
     for folder in place.temporary.iterdir():
-        subprocess.run(["rm", "-rf", str(folder)], check=True)
+        shutil.rmtree(folder)
 
     ended = place.run("eval", "resume", "run", "--json")
     assert ended.code == 0
@@ -184,3 +186,31 @@ def test_every_task_is_listed_with_what_it_needs(capsys: pytest.CaptureFixture[s
     listed = json.loads(capsys.readouterr().out)["tasks"]
     needs = {task["name"]: task["needs"] for task in listed}
     assert (needs["ruler:niah"], needs["longbench-v2"]) == ("nothing", "data")
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(os.name == "nt", reason="no such signal")
+def test_killed_again_and_again_it_ends_with_every_sample_asked_once_or_lost_in_flight(
+    openai_server: OpenAiChatServer, place: Place
+) -> None:
+    openai_server.script = slow
+    dice = random.Random(7)
+    command = ("eval", "run", "./qa.jsonl", *run_options(openai_server))
+    kills = 0
+    for _ in range(40):
+        with place.start(*command) as process:
+            try:
+                code = process.wait(1.0 + dice.random())
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                kills, code = kills + 1, None
+        shutil.rmtree(place.temporary)
+        place.temporary.mkdir()
+        if code is not None:
+            break
+        if (place.work / "run" / "config.toml").exists():
+            command = ("eval", "resume", "run")
+    assert (code, len(samples(place))) == (0, QUESTIONS)
+    assert kills > 0
+    # Of each kill, two requests at most were in flight.
+    assert len(openai_server.received) <= QUESTIONS + 2 * kills

@@ -111,7 +111,7 @@ def test_samples_that_fail_one_after_another_end_the_run(toy, asked, tmp_path, o
     assert "no such thing" in ended.detail
 
 
-def test_what_is_wrong_for_all_is_raised_at_once(toy, asked, tmp_path, openai_server):
+def test_what_is_wrong_for_all_is_raised_at_once(toy, asked, tmp_path, openai_server, monkeypatch):
     openai_server.script = lambda _: failed(401, "who are you?")
     with pytest.raises(ModelKeyError):
         start(asked, tmp_path / "run")
@@ -119,6 +119,10 @@ def test_what_is_wrong_for_all_is_raised_at_once(toy, asked, tmp_path, openai_se
         start(replace(asked, tasks=("none",)), tmp_path / "other")
     with pytest.raises(UsageError, match="two samples"):
         start(replace(asked, tasks=("toy", "toy")), tmp_path / "other")
+    unpriced = replace(asked.models, model="openai/unheard-of", api_base=None, price=None)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    with pytest.raises(UsageError, match="price"):
+        start(replace(asked, models=unpriced, max_usd=1.0), tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 

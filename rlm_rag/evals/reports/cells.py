@@ -70,7 +70,7 @@ def cells_of(records: Iterable[Record]) -> list[Cell]:
     """Return the cells of records, and one over all lengths where a task has several."""
     groups: dict[tuple[str, str, str], list[Record]] = {}
     for record in records:
-        bucket = length_bucket(record.length_tokens)
+        bucket = length_bucket(record.haystack_tokens)
         for length in (bucket, ALL_LENGTHS):
             groups.setdefault((record.task, length, record.strategy), []).append(record)
     lengths: dict[str, set[str]] = {}

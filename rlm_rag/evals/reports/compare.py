@@ -115,7 +115,7 @@ def _compared(first: _Side, second: _Side) -> Iterator[Comparison]:
         lengths: dict[str, list[str]] = {}
         for name in dict.fromkeys([*one, *other]):
             unit = one.get(name) or other[name]
-            lengths.setdefault(length_bucket(unit.records[0].length_tokens), []).append(name)
+            lengths.setdefault(length_bucket(unit.records[0].haystack_tokens), []).append(name)
         if len(lengths) > 1:
             lengths[ALL_LENGTHS] = list(dict.fromkeys([*one, *other]))
         for length, ids in lengths.items():

@@ -34,6 +34,11 @@ def test_lengths_fall_into_buckets_and_a_last_cell_has_them_all():
     assert [(cell.length, cell.n) for cell in cells] == [("128", 1), ("16k", 2), ("all", 3)]
 
 
+def test_a_length_that_no_task_knows_is_that_of_what_was_loaded():
+    records = [record(0, length=None, total_bytes=40_000), record(1, None, length=None)]
+    assert {cell.length for cell in cells_of(records)} == {"16k", "?", "all"}
+
+
 def test_strategies_are_apart_and_one_length_needs_no_sum():
     cells = cells_of([record(0, 1.0), record(0, 0.0, strategy="direct")])
     assert [(cell.strategy, cell.score) for cell in cells] == [("rlm", 1.0), ("direct", 0.0)]
