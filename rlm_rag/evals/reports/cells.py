@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rlm_rag.evals.base import length_bucket, parse_length
+from rlm_rag.evals.base import length_bucket, length_label, parse_length
 from rlm_rag.evals.intervals import mean_interval, percentile
 from rlm_rag.evals.record import Record
 
@@ -66,20 +66,29 @@ class Cell:
         return asdict(self)
 
 
-def cells_of(records: Iterable[Record]) -> list[Cell]:
-    """Return the cells of records, and one over all lengths where a task has several."""
+def bucket_of(record: Record, lengths: Collection[int]) -> str:
+    """Return the length that was asked for, where that is its own, else its power of two."""
+    tokens = record.haystack_tokens
+    return length_label(tokens) if tokens in lengths and tokens else length_bucket(tokens)
+
+
+def cells_of(records: Iterable[Record], *, lengths: Collection[int] = ()) -> list[Cell]:
+    """Return the cells of records, and one over all lengths where a task has several.
+
+    `lengths` are those that were asked for, in tokens.
+    """
     groups: dict[tuple[str, str, str], list[Record]] = {}
     for record in records:
-        bucket = length_bucket(record.haystack_tokens)
+        bucket = bucket_of(record, lengths)
         for length in (bucket, ALL_LENGTHS):
             groups.setdefault((record.task, length, record.strategy), []).append(record)
-    lengths: dict[str, set[str]] = {}
+    buckets: dict[str, set[str]] = {}
     for task, length, _ in groups:
-        lengths.setdefault(task, set()).add(length)
+        buckets.setdefault(task, set()).add(length)
     cells = [
         _cell(*key, group)
         for key, group in groups.items()
-        if key[1] != ALL_LENGTHS or len(lengths[key[0]]) > 2
+        if key[1] != ALL_LENGTHS or len(buckets[key[0]]) > 2
     ]
     tasks = list(dict.fromkeys(cell.task for cell in cells))
     ways = list(dict.fromkeys(cell.strategy for cell in cells))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from rlm_rag.errors import UsageError
-from rlm_rag.evals.base import length_bucket
 from rlm_rag.evals.intervals import difference_interval, mcnemar
 from rlm_rag.evals.record import Record
-from rlm_rag.evals.reports.cells import ALL_LENGTHS, Unit, units_of
+from rlm_rag.evals.reports.cells import ALL_LENGTHS, Unit, bucket_of, units_of
 from rlm_rag.evals.reports.report import names_of
 from rlm_rag.evals.run_folder import RunFolder
 
@@ -63,7 +62,10 @@ def compare(folders: Sequence[RunFolder]) -> list[Comparison]:
         UsageError: there is nothing to compare.
         RunFolderError: a folder cannot be read.
     """
-    comparisons = [found for first, second in _sides(folders) for found in _compared(first, second)]
+    lengths = {tokens for folder in folders for tokens in folder.config.lengths}
+    comparisons = [
+        found for first, second in _sides(folders) for found in _compared(first, second, lengths)
+    ]
     if not comparisons:
         raise UsageError("no sample was asked on both sides", hint="see: rlm-rag eval report")
     return comparisons
@@ -107,7 +109,7 @@ def _by_strategy(run: str, folder: RunFolder) -> dict[str, _Side]:
     }
 
 
-def _compared(first: _Side, second: _Side) -> Iterator[Comparison]:
+def _compared(first: _Side, second: _Side, asked: Collection[int]) -> Iterator[Comparison]:
     for task in dict.fromkeys(record.task for record in first.records):
         one, other = (_units(side.records, task) for side in (first, second))
         if not one.keys() & other.keys():
@@ -115,7 +117,7 @@ def _compared(first: _Side, second: _Side) -> Iterator[Comparison]:
         lengths: dict[str, list[str]] = {}
         for name in dict.fromkeys([*one, *other]):
             unit = one.get(name) or other[name]
-            lengths.setdefault(length_bucket(unit.records[0].haystack_tokens), []).append(name)
+            lengths.setdefault(bucket_of(unit.records[0], asked), []).append(name)
         if len(lengths) > 1:
             lengths[ALL_LENGTHS] = list(dict.fromkeys([*one, *other]))
         for length, ids in lengths.items():

@@ -66,12 +66,14 @@ def report_of(folders: Sequence[RunFolder]) -> Report:
     summaries = []
     records: list[Record] = []
     for name, folder in zip(names, folders, strict=True):
-        mine = list(folder.records().values())
+        order = folder.config.strategies.index
+        mine = sorted(folder.records().values(), key=lambda each: order(each.strategy))
         summaries.append(_summary(name, folder, mine))
         if len(folders) > 1:
             mine = [replace(each, strategy=f"{name}: {each.strategy}") for each in mine]
         records += mine
-    return Report(runs=tuple(summaries), cells=tuple(cells_of(records)))
+    lengths = {tokens for folder in folders for tokens in folder.config.lengths}
+    return Report(runs=tuple(summaries), cells=tuple(cells_of(records, lengths=lengths)))
 
 
 def names_of(folders: Sequence[RunFolder]) -> list[str]:

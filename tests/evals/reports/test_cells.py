@@ -39,6 +39,13 @@ def test_a_length_that_no_task_knows_is_that_of_what_was_loaded():
     assert {cell.length for cell in cells_of(records)} == {"16k", "?", "all"}
 
 
+def test_a_length_that_was_asked_for_is_named_as_it_was():
+    records = [record(0, length=10 << 20), record(1, length=9000)]
+    cells = cells_of(records, lengths=[10 << 20])
+    assert [cell.length for cell in cells] == ["16k", "10m", "all"]
+    assert cells[1].length_tokens == 10 << 20
+
+
 def test_strategies_are_apart_and_one_length_needs_no_sum():
     cells = cells_of([record(0, 1.0), record(0, 0.0, strategy="direct")])
     assert [(cell.strategy, cell.score) for cell in cells] == [("rlm", 1.0), ("direct", 0.0)]
