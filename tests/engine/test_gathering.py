@@ -86,3 +86,24 @@ def test_a_failure_of_our_own_stops_the_rest_and_is_raised() -> None:
     with pytest.raises(RuntimeError, match="a defect"):
         run_virtually(gather_within((one(number) for number in range(10)), None))
     assert sorted(ended) == list(range(10))
+
+
+def test_calls_that_are_refused_at_once_let_others_run_meanwhile() -> None:
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            beats += 1
+            await asyncio.sleep(0)
+
+    async def refused() -> LeafReply:
+        return LeafReply("Error: not sent", error="not sent")
+
+    async def run() -> None:
+        beating = asyncio.ensure_future(beat())
+        await gather_within((refused() for _ in range(20 * MOST_AT_ONCE)), None)
+        beating.cancel()
+
+    run_virtually(run())
+    assert beats >= 20
