@@ -56,7 +56,7 @@ def to_record(
             "fallbacks": list(names.fallbacks),
             "allowed": list(names.allowed),
         },
-        "api_base": _without_password(asking.api_base),
+        "api_base": without_password(asking.api_base),
         "headers": sorted(asking.headers),
         "price": asking.price,
         "temperature": asking.temperature,
@@ -177,7 +177,8 @@ def _digest(path: str | Path) -> str | None:
         return None
 
 
-def _without_password(address: str | None) -> str | None:
+def without_password(address: str | None) -> str | None:
+    """Return an address without the user and password that may stand in it."""
     if address is None:
         return None
     parts = urlsplit(address)

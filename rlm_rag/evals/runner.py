@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from rlm_rag.engine.loop_thread import loop_thread, outcome
+from rlm_rag.engine.options import without_password
 from rlm_rag.engine.pool import Pool
 from rlm_rag.errors import (
     RlmRagError,
@@ -161,7 +162,9 @@ def start(
     if any(strategy != RETRIEVAL_ONLY for strategy in config.strategies):
         asker = Asker(config.models, config.limits, pool=Pool(usd=config.max_usd), headers=headers)
         loop_thread().run(asker.check())
-    folder = RunFolder.create(out, config)
+    kept = replace(config.models, api_base=without_password(config.models.api_base))
+    folder = RunFolder.create(out, replace(config, models=kept))
+    folder.config = config
     return _run(folder, jobs, headers=headers, max_usd=config.max_usd, on_progress=on_progress)
 
 

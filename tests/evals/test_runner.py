@@ -243,6 +243,15 @@ def test_what_a_run_may_cost_is_told_without_one(toy, asked, openai_server):
     assert json.loads(json.dumps(found.to_dict()))["by_strategy"][0]["strategy"] == "rlm"
 
 
+def test_a_password_in_an_address_is_not_kept(toy, asked, tmp_path):
+    secret = asked.models.api_base.replace("http://", "http://user:hunter2@")
+    start(replace(asked, models=replace(asked.models, api_base=secret)), tmp_path / "run")
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert len(files) > 2
+    assert not [path for path in files if b"hunter2" in path.read_bytes()]
+    assert resume(tmp_path / "run", api_base=secret).is_complete
+
+
 def test_progress_is_complete_when_every_sample_has_a_score():
     assert Progress(total=2, done=2).is_complete
     assert not Progress(total=2, done=1, errors=1).is_complete
