@@ -153,6 +153,18 @@ def test_a_run_that_is_not_what_it_was_is_refused(toy, asked, tmp_path, monkeypa
         resume(tmp_path / "run")
 
 
+def test_documents_that_changed_since_the_run_began_are_refused(
+    toy, asked, tmp_path, openai_server, monkeypatch
+):
+    openai_server.script = lambda request: (
+        failed(400, "no such thing") if number_of(request) == "3" else "0"
+    )
+    start(asked, tmp_path / "run")
+    monkeypatch.setattr(toy, "_documents", lambda key: [("other.txt", "text")])
+    with pytest.raises(RunFolderError, match="documents of 1024/1 changed"):
+        resume(tmp_path / "run")
+
+
 def test_an_answer_outlives_the_scorer_that_failed_on_it(toy, asked, tmp_path, openai_server):
     def broken(response, sample):
         raise ZeroDivisionError("no gold")
