@@ -21,6 +21,8 @@ _NOT_DEFINED = {
     "PHP": "-a",
     "TypeScript": "-z",
     "C#": "-lt",
+    "R": "-l-s-v-c-L-d-n",
+    "Perl": "-l",
 }
 _STATE = frozenset(("variable", "constant"))
 _RUNS_CODE = frozenset(("function", "method", "func", "generator", "getter", "setter"))
@@ -101,7 +103,11 @@ def tags(files: Sequence[Path], grammar: str) -> Mapping[Path, Mapping[Tag, str]
 def _counts(tag: Mapping[str, object], language: str) -> bool:
     """Whether a tag is a definition with a name: no local variable, no function without one."""
     name, kind = str(tag.get("name", "")), str(tag.get("kind"))
-    if not name or name.startswith(("__anon", "AnonymousFunction", "anonymous")) or name[0] == "<":
+    if (
+        not name
+        or name.startswith(("__anon", "AnonymousFunction", "anonymous", "anonFunc"))
+        or name[0] == "<"
+    ):
         return False
     if language == "Sh" and name.endswith("="):
         # An array that is assigned, taken for a function.

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rlm_rag.globs import without_part
+from rlm_rag.indexes.forms import Language
 from rlm_rag.indexes.headings import headings
 from rlm_rag.indexes.keys import form_of, keys
-from rlm_rag.indexes.languages import GENERIC, Language, cell_language, language_of, markup_of
+from rlm_rag.indexes.languages import cell_language, language_of, markup_of
+from rlm_rag.indexes.script_rows import GENERIC
 from rlm_rag.indexes.skeleton import MAX_SIGNATURE_CHARS, Definition
 from rlm_rag.lines import count_lines, line_starts
 

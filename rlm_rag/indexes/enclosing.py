@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from math import sqrt
 
 from rlm_rag.indexes.definitions import definition_at, indent_columns
-from rlm_rag.indexes.languages import Language
+from rlm_rag.indexes.forms import Language
 from rlm_rag.indexes.terms import word_terms
 
 # What ends a parameter list or a body, or stands before a definition, may be indented like it.

@@ -23,6 +23,7 @@ class Grammar:
     the file of its query where that is another language's, `comment` matches how a line begins
     that is a comment. With `inside` the first string of a body is its documentation. With
     `clauses` several definitions of one name in a row are one; a `preprocessed` text has macros.
+    In `dotted` names a dot is a letter like others.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Grammar:
     inside: bool = False
     clauses: bool = False
     preprocessed: bool = False
+    dotted: bool = False
 
 
 _HASH = rb"#+(?![\[!])[:']?"
@@ -95,7 +97,7 @@ GRAMMARS = (
     ),
     Grammar("lua", (".lua",), wheel="tree_sitter_lua", comment=_DASHES),
     Grammar("perl", (".pl", ".pm", ".t"), comment=_HASH),
-    Grammar("r", (".r", ".R"), comment=_HASH),
+    Grammar("r", (".r", ".R"), comment=_HASH, dotted=True),
     Grammar("julia", (".jl",), comment=_HASH),
     Grammar("haskell", (".hs",), comment=_DASHES, clauses=True),
     Grammar("ocaml", (".ml",), comment=_PARENTHESES),
@@ -106,7 +108,9 @@ GRAMMARS = (
     Grammar("sql", (".sql",), comment=_DASHES),
     Grammar("hcl", (".hcl", ".tf", ".tfvars"), comment=rb"#|//"),
     Grammar("proto", (".proto",)),
-    Grammar("make", (".mk", ".mak"), ("Makefile", "makefile", "GNUmakefile"), comment=_HASH),
+    Grammar(
+        "make", (".mk", ".mak"), ("Makefile", "makefile", "GNUmakefile"), comment=_HASH, dotted=True
+    ),
     Grammar("dockerfile", (".dockerfile",), ("Dockerfile", "Containerfile"), comment=_HASH),
     Grammar("css", (".css",)),
     Grammar("html", (".html", ".htm", ".xhtml")),

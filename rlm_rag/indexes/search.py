@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from rlm_rag.indexes.candidates import SCORE_DIGITS, Found, Groups
 from rlm_rag.indexes.enclosing import NamedDefinitions, header_above
+from rlm_rag.indexes.forms import Language
 from rlm_rag.indexes.kinds import Kind, kind_of
-from rlm_rag.indexes.languages import Language, language_of
+from rlm_rag.indexes.languages import language_of
 from rlm_rag.indexes.line_texts import LineTexts
 from rlm_rag.indexes.names import FileNames
 from rlm_rag.indexes.query import STOP_WORDS, Query, parse_query

@@ -13,10 +13,13 @@ from rlm_rag.kept import sources_digest
 _ANALYSIS = (
     "build",
     "definitions",
+    "forms",
+    "language_rows",
     "languages",
     "line_texts",
     "postings",
     "runs",
+    "script_rows",
     "terms",
     "vocabulary",
     "windows",

@@ -27,10 +27,15 @@ _MOST_BROKEN = 5_000
 _QUERIES = Path(__file__).with_name("queries")
 _RUNS_CODE = frozenset(("function", "method", "macro"))
 _HOLDS_METHODS = frozenset(
-    ("class", "struct", "interface", "trait", "impl", "object", "enum", "record", "protocol")
+    (
+        *("class", "struct", "interface", "trait", "impl", "object", "enum", "record", "protocol"),
+        "extension",
+    )
 )
 _STATE = frozenset(("variable", "constant", "field", "property"))
 _SMALL = _STATE | {"enumerator"}
+# Of these the name is the signature: several share what they stand for.
+_NAMED_ALONE = frozenset(("rule",))
 # Inside a function these are its own affair.
 _LOCAL = frozenset(("variable", "constant", "property", "declaration"))
 _MEMBERS = {"function": "method", "declaration": "method", "variable": "field"}
@@ -52,6 +57,7 @@ class _Found:
     name_end: int
     scope: str
     body: int
+    parameters: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +210,7 @@ def _one(
         name_end,
         _text(scope[0]) if scope else "",
         body_start if body_start >= name_end else -1,
+        captures["_parameters"][0].named_child_count if "_parameters" in captures else -1,
     )
 
 
@@ -238,11 +245,16 @@ def _without_clauses(found: Sequence[_Found]) -> list[_Found]:
     kept: list[_Found] = []
     for one in found:
         last = kept[-1] if kept else None
-        if last and (last.kind, last.name) == (one.kind, one.name) and last.end <= one.start:
+        same = last and _identity(last) == _identity(one)
+        if last and same and last.end <= one.start:
             last.end, last.end_row = one.end, one.end_row
         else:
             kept.append(one)
     return kept
+
+
+def _identity(one: _Found) -> tuple[str, str, int]:
+    return one.kind, one.name, one.parameters
 
 
 def _nested(found: Sequence[_Found], text: bytes, grammar: Grammar) -> Iterator[Definition]:
@@ -262,7 +274,7 @@ def _nested(found: Sequence[_Found], text: bytes, grammar: Grammar) -> Iterator[
             if place in stated:
                 continue
             stated.add(place)
-        _qualify(one)
+        _qualify(one, grammar)
         inside = bool(enclosing) and enclosing[-1].kind in _HOLDS_METHODS
         kind = _MEMBERS.get(one.kind, one.kind) if inside or one.scope else one.kind
         last = max(one.end, one.name_end) if kind in _SMALL else -1
@@ -273,7 +285,9 @@ def _nested(found: Sequence[_Found], text: bytes, grammar: Grammar) -> Iterator[
             one.row + 1,
             kind,
             one.name,
-            signature(text, one.start, one.name_end, one.body, last=last),
+            one.name
+            if kind in _NAMED_ALONE
+            else signature(text, one.start, one.name_end, one.body, last=last),
             tuple(parents),
             len(enclosing),
             one.end_row + 1,
@@ -287,8 +301,8 @@ def _same(one: _Found, other: _Found) -> bool:
     return (one.start, one.end) == (other.start, other.end)
 
 
-def _qualify(one: _Found) -> None:
-    if one.name.isidentifier() or one.kind not in _QUALIFIED:
+def _qualify(one: _Found, grammar: Grammar) -> None:
+    if grammar.dotted or one.name.isidentifier() or one.kind not in _QUALIFIED:
         return
     if match := _QUALIFIER.fullmatch(one.name):
         one.scope = ".".join(part for part in (one.scope, match["scope"]) if part)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rlm_rag.indexes import postings
 from rlm_rag.indexes.build import build_segment
 from rlm_rag.indexes.definitions import scan, scannable
-from rlm_rag.indexes.languages import LANGUAGES, VARIABLE, Language
+from rlm_rag.indexes.forms import VARIABLE, Language
+from rlm_rag.indexes.language_rows import LANGUAGES
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.packed import PackedCorpus
 

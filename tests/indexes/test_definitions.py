@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.indexes.definitions import definitions, masked, scannable
-from rlm_rag.indexes.languages import LANGUAGES
+from rlm_rag.indexes.language_rows import LANGUAGES
 from rlm_rag.lines import count_lines
 
 # Each source, and what is defined in it: line, depth, kind, name.
@@ -127,6 +127,58 @@ SOURCES = {
         "1 0 class Foo, 2 1 method go, 4 0 interface P",
     ),
     "a.sh": ("function a { }\nb() {\n}\n# c() {\n", "1 0 function a, 2 0 function b"),
+    "a.js": (
+        "const routes = {\n  index: (x) => x,\n  show: async function (id) {},\n  n: (1),\n}\n"
+        "this.conn.onopen = () => {}\nlet Channel = class {}\n    if (x) {\n    switch (y) {\n",
+        "1 0 constant routes, 2 1 method index, 3 1 method show, 6 0 function onopen, "
+        "7 0 class Channel",
+    ),
+    "b.ts": (
+        "interface Shape {\n  area(unit: string): number;\n  name?(): string\n}\n"
+        "  return cond\n    ? one(x)\n    : two(y)\n",
+        "1 0 interface Shape, 2 1 method area, 3 1 method name",
+    ),
+    "a.lua": (
+        "local wait = function(x)\nend\nM.run = function()\n",
+        "1 0 function wait, 3 0 function M.run",
+    ),
+    "a.ex": (
+        "defprotocol Sized do\n  @type t :: any\n  defguardp is_x(x) when x\n",
+        "1 0 type Sized, 2 1 type t, 3 1 function is_x",
+    ),
+    "a.scala": (
+        "sealed abstract class A\n  final override protected def go(x: Int) = 1\ncase object B\n",
+        "1 0 class A, 2 1 method go, 3 0 trait B",
+    ),
+    "a.bats": ("setup() {\n}\n", "1 0 function setup"),
+    "a.jl": (
+        "mutable struct Heap{T}\nend\nfunction Base.push!(h::Heap, x)\nsize(h) = 1\nx = f(y)\n",
+        "1 0 struct Heap, 3 0 function push!, 4 0 function size",
+    ),
+    "a.dart": (
+        "abstract class A {\n  Future<int> go(int x) async {\n  }\n  int get z => 3;\n}\n",
+        "1 0 class A, 2 1 method go, 4 1 method z",
+    ),
+    "a.erl": (
+        "-module(m).\n-record(state, {x}).\nstart(X) ->\n    call(X).\n",
+        "1 0 module m, 2 0 struct state, 3 0 function start",
+    ),
+    "a.mk": (
+        "CC := gcc\nall: a.o\n\tgo: x\n%.o: %.c\na b: c\ndefine tell\n",
+        "1 0 variable CC, 2 0 target all, 4 0 target %.o, 5 0 target a, 6 0 macro tell",
+    ),
+    "a.css": (
+        ".btn-primary > a:hover {\n  margin: .5em;\n}\n#top, p {\n",
+        "1 0 rule .btn-primary, 4 0 rule #top",
+    ),
+    "a.tf": (
+        'resource "aws_vpc" "main" {\n  x = 1\n}\nvariable "name" {\n# module "no" {\n',
+        "1 0 block main, 4 0 block name",
+    ),
+    "a.tex": (
+        "\\section{Scope}\n\\newcommand{\\env}[1]{x}\n% \\section{No}\n\\subsection*{Part}\n",
+        "1 0 heading Scope, 2 0 macro \\env, 4 0 heading Part",
+    ),
     "a.unknown": ("function a(x)\nplain text\n", "1 0 definition a"),
     "a.md": (
         "---\ntitle: # x\n---\n# A\n```\n# no\n```\n~~~ py\n# no\n~~~\n## B ##\nSet\n===\n",

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm_rag.indexes.enclosing import NamedDefinitions, header_above
-from rlm_rag.indexes.languages import Language, language_of
+from rlm_rag.indexes.forms import Language
+from rlm_rag.indexes.languages import language_of
 
 NESTED = """class Reader:
     def __init__(self):

@@ -173,7 +173,7 @@ def test_a_document_that_cannot_be_parsed_is_scanned_and_says_so(pack: Pack) -> 
 HASTY = {
     "a.py": "class Server:\n    pass\n",
     "b.py": "def use():\n    return Server()\n",
-    "c.js": "const handlers = {\n  Server: (x) => x,\n}\n",
+    "c.js": "const port = 1; class Server {}\n",
     "d.md": "# Server\n",
 }
 
@@ -194,7 +194,7 @@ def test_without_time_a_name_is_found_by_the_scan_and_parsing_goes_on(
     whole = symbols_of(answerer, SymbolsRequest("Server"))
     assert [(one.path, one.kind) for one in whole.symbols] == [
         ("a.py", "class"),
-        ("c.js", "method"),
+        ("c.js", "class"),
         ("d.md", "heading"),
     ]
     assert whole.note is None

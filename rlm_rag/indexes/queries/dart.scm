@@ -1,4 +1,5 @@
 (class_definition name: (_) @name) @class
+(extension_type_declaration name: (_) @name) @class
 (mixin_declaration (identifier) @name) @class
 (extension_declaration name: (_) @name) @extension
 (enum_declaration name: (_) @name) @enum
@@ -6,8 +7,11 @@
 (function_signature name: (_) @name) @function
 (getter_signature name: (_) @name) @method
 (setter_signature name: (_) @name) @method
-(constructor_signature name: (_) @name) @method
-(factory_constructor_signature (identifier) @name) @method
+(constructor_signature . name: (_) @name . parameters: (_)) @method
+(constructor_signature . name: (_) . name: (_) @name) @method
+(constant_constructor_signature (identifier) @name . (formal_parameter_list)) @method
+(operator_signature "operator" . [(binary_operator) "[]" "[]=" "~"] @name) @method
+(factory_constructor_signature (identifier) @name . (formal_parameter_list)) @method
 (type_alias . (type_identifier) @name) @type
 (initialized_identifier (identifier) @name) @field
 (static_final_declaration (identifier) @name) @field

@@ -20,4 +20,9 @@
   (call_expression . (_) @name)
   (where_expression . (call_expression . (_) @name))
   (typed_expression . (call_expression . (_) @name))]) @function
+(struct_definition (block [
+  (identifier) @name
+  (typed_expression . (identifier) @name)
+  (assignment . [(identifier) @name (typed_expression . (identifier) @name)])
+  (const_statement [(identifier) @name (typed_expression . (identifier) @name)])] @field))
 (const_statement (assignment . (identifier) @name)) @constant

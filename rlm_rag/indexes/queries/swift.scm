@@ -3,8 +3,8 @@
 (class_declaration "extension" name: (_) @name) @extension
 (class_declaration name: (_) @name) @class
 (protocol_declaration name: (_) @name) @protocol
-(function_declaration name: (_) @name) @function
-(protocol_function_declaration name: (_) @name) @method
+(function_declaration "func" . name: _ @name) @function
+(protocol_function_declaration "func" . name: _ @name) @method
 (init_declaration name: "init" @name) @method
 (deinit_declaration "deinit" @name) @method
 (subscript_declaration "subscript" @name) @method
