@@ -196,6 +196,9 @@ def _one(
     body = captures.get("_body")
     inside = body[0] if body else _body_of(node)
     body_start = -1 if inside is None else inside.start_byte
+    if body:
+        # Some grammars have the body beside the definition.
+        end = max(end, body[0].end_byte)
     scope = captures.get("_scope")
     row = bisect_right(starts, name_start) - 1
     # Points of the tree would tell rows as well, and take three times as long to make.

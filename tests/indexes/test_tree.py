@@ -210,3 +210,29 @@ def test_a_language_is_told_by_name_and_by_content(path: str, source: str, name:
 @pytest.mark.parametrize("path", ["run", "a.txt", ".py", "a.html", "a.pdf#page=1", "py"])
 def test_other_documents_have_no_grammar(path: str) -> None:
     assert grammar_of(path, b"plain text") is None
+
+
+def test_a_definition_ends_with_a_body_that_its_grammar_has_beside_it() -> None:
+    source = "class A {\n  int go(int x) {\n    void inner() {}\n    return x;\n  }\n}\n"
+    one = one_in("a.dart", source, "go")
+    assert (one.line, one.end_line, one.signature) == (2, 5, "int go(int x)")
+    assert one_in("a.dart", source, "inner").parents == ("A", "go")
+
+
+def test_functions_of_one_name_with_other_parameters_are_others() -> None:
+    assert (
+        told("a.erl", "f(1) -> a;\nf(2) -> b.\nf(1, 2) -> c.\n") == "1 0 function f, 3 0 function f"
+    )
+
+
+def test_each_selector_of_a_rule_is_found_and_shown_alone() -> None:
+    found = found_in("a.css", "h1,\n.b > a { color: red }\n")
+    assert [(one.line, one.name, one.signature, one.end_line) for one in found] == [
+        (1, "h1", "h1", 2),
+        (2, ".b > a", ".b > a", 2),
+    ]
+
+
+def test_a_dot_belongs_to_the_names_of_some_languages() -> None:
+    assert told("a.mk", "dep_x.mk = 1\n") == "1 0 variable dep_x.mk"
+    assert told("a.R", "print.shop <- function(x) x\n") == "1 0 function print.shop"

@@ -1,3 +1,11 @@
+(_ (method_signature [(function_signature name: (_) @name) (getter_signature name: (_) @name)
+  (setter_signature name: (_) @name) (operator_signature "operator" . [(binary_operator) "[]" "[]=" "~"] @name)
+  (constructor_signature . name: (_) @name . parameters: (_))
+  (constructor_signature . name: (_) . name: (_) @name)
+  (factory_constructor_signature (identifier) @name . (formal_parameter_list))]) @method . (function_body) @_body)
+(_ [(function_signature name: (_) @name) (getter_signature name: (_) @name) (setter_signature name: (_) @name)] @function
+  . (function_body) @_body)
+(redirecting_factory_constructor_signature (identifier) @name . (formal_parameter_list)) @method
 (class_definition name: (_) @name) @class
 (extension_type_declaration name: (_) @name) @class
 (mixin_declaration (identifier) @name) @class
