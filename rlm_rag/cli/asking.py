@@ -11,7 +11,7 @@ from rlm_rag.cli import streams
 from rlm_rag.cli.display import Display
 from rlm_rag.cli.model_options import ModelFlags
 from rlm_rag.engine.limits import Limits
-from rlm_rag.errors import SessionError
+from rlm_rag.errors import SessionError, TraceError
 from rlm_rag.setting_table import PROFILES, SANDBOXES, STRATEGIES
 from rlm_rag.settings import Settings
 
@@ -145,5 +145,5 @@ def keep_last(conversation: Conversation) -> None:
         return
     try:
         SessionStore().save_last(conversation.saved())
-    except SessionError as error:
+    except (SessionError, TraceError) as error:
         streams.note(streams.one_line(f"warning: --continue will not find this: {error.message}"))

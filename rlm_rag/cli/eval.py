@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FOLDER = click.Path(path_type=Path)
 
 
-@click.group()
+@click.group("eval")
 def eval_() -> None:
     """Run long-context benchmarks, and report and compare what models make of them."""
 

@@ -90,7 +90,7 @@ def _schema(path: Path | None) -> dict[str, Any] | None:
 
 def asker(display: Display, *, quiet: bool = False) -> AskUser | None:
     """Return what asks the user of a terminal; None where nobody is there to read or to type."""
-    if quiet or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if quiet or not all(stream and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         return None
 
     def ask(question: Question) -> str:

@@ -190,12 +190,12 @@ def _end_without_looking(
 def test_a_full_temporary_folder_is_told_and_nothing_is_left_in_it(place: Place) -> None:
     (place.work / "long.txt").write_text("a line of text\n" * 40_000)
     with small_disk(place.temporary, 64):
-        ended = place.run("ask", "long.txt", QUESTION)
+        ended = place.run("ask", "long.txt", QUESTION, "--no-keep")
         assert ended.code == 2
         assert str(place.temporary) in ended.stderr
         assert "No space left on device" in ended.stderr
         assert "TMPDIR" in ended.stderr
-        coded = place.run("grep", "long.txt", "x", "--json")
+        coded = place.run("grep", "long.txt", "x", "--no-keep", "--json")
         assert coded.error["kind"] == "packed_corpus"
 
 
@@ -205,7 +205,7 @@ def test_a_temporary_folder_that_just_holds_the_corpus_is_enough_or_named(
 ) -> None:
     (place.work / "long.txt").write_text("a line of text\n" * 6_800)
     with small_disk(place.temporary, kibibytes):
-        ended = place.run("ask", "long.txt", "a line of text")
+        ended = place.run("ask", "long.txt", "a line of text", "--no-keep")
     if ended.code != 0:
         assert ended.code == 2
         assert str(place.temporary) in ended.stderr
