@@ -22,7 +22,8 @@ MAX_FILES_LISTED = 200
 _MAX_STARS = 6
 _MAX_GLOBS = 20
 _WANTS_ALL = re.compile(
-    r"\b(?:all|every|everywhere|each|list|enumerate|none|never|nowhere|how many|count)\b",
+    r"\b(?:all|every|everywhere|each|list|enumerate|none|never|nowhere|how many|count)\b"
+    r"(?! (?:as|for|on)\b)",
     re.IGNORECASE,
 )
 _READS_CONTEXT = re.compile(r"(?<![\w.'\"])(?:context|ctx|context_\d+)(?![\w'\"])")

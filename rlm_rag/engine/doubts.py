@@ -19,7 +19,8 @@ MAX_NUMBERS = 200_000
 MAX_TEXT_CHARS = 20_000
 
 _COUNTING = re.compile(
-    r"\b(?:how (?:many|much|often)|number of|count|total|sum|average|mean|median|percent\w*"
+    r"\b(?:how (?:many|much|often)|number of|count(?! (?:as|for|on)\b)|total|sum"
+    r"|average|mean|median|percent\w*"
     r"|proportion|ratio|most|fewest|least|highest|lowest|largest|smallest|maximum|minimum)\b",
     re.IGNORECASE,
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from rlm_rag.engine.form_check import faults_apart, has_patterns
 from rlm_rag.errors import UsageError
 
 MAX_SCHEMA_CHARS = 100_000
@@ -75,22 +76,8 @@ class Form:
             raise Unfit(f"- it is not JSON: {error}") from error
 
     def _faults(self, value: Any) -> Iterator[str]:
-        import jsonschema
-        import referencing
-
-        kind = jsonschema.validators.validator_for(
-            self.schema, default=jsonschema.Draft202012Validator
-        )
-        # With a registry of its own nothing is fetched for a `$ref`.
-        checker = kind(self.schema, registry=referencing.Registry())
-        try:
-            for error in checker.iter_errors(value):
-                place = "/".join(map(str, error.absolute_path)) or "the whole"
-                yield f"{place}: {error.message[:MAX_FAULT_CHARS]}"
-        except referencing.exceptions.Unresolvable as error:
-            raise UsageError(f"the schema refers to what it does not hold: {error}") from error
-        except RecursionError:
-            yield f"the whole: {_TOO_DEEP}"
+        apart = has_patterns(self.schema)
+        return faults_apart(self.schema, value) if apart else faults_of(self.schema, value)
 
     def _as_model(self, value: Any) -> Any:
         if self.model is None:
@@ -99,6 +86,60 @@ class Form:
             return self.model.model_validate(value)
         except ValueError as error:
             raise Unfit(f"- {str(error)[: MAX_FAULTS_SHOWN * MAX_FAULT_CHARS]}") from error
+
+
+def faults_of(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
+    """Yield what is wrong with a value, each with its place in it."""
+    import jsonschema
+
+    try:
+        for error in _checker(schema).iter_errors(value):
+            place = "/".join(map(str, error.absolute_path)) or "the whole"
+            yield f"{place}: {error.message[:MAX_FAULT_CHARS]}"
+    except jsonschema.exceptions._WrappedReferencingError as error:
+        yield f"the whole: {error}"
+    except RecursionError:
+        yield f"the whole: {_TOO_DEEP}"
+
+
+def _checker(schema: Mapping[str, Any]) -> Any:
+    import jsonschema
+    import referencing
+
+    kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    # With a registry of its own nothing is fetched for a `$ref`.
+    return kind(schema, registry=referencing.Registry())
+
+
+def _check_references(schema: Mapping[str, Any]) -> None:
+    """Raise if a `$ref` leads nowhere.
+
+    Raises:
+        UsageError: it does; nothing is fetched.
+    """
+    import referencing.exceptions
+
+    resolver = _checker(schema)._resolver
+    for reference in _references(schema):
+        try:
+            resolver.lookup(reference)
+        except referencing.exceptions.Unresolvable as error:
+            raise UsageError(
+                f"the schema refers to what it does not hold: {reference}",
+                hint="nothing is fetched for a $ref; put it under $defs",
+            ) from error
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        for key, value in schema.items():
+            if key == "$ref" and isinstance(value, str):
+                yield value
+            else:
+                yield from _references(value)
+    elif isinstance(schema, list):
+        for each in schema:
+            yield from _references(each)
 
 
 def form_of(schema: Schema | None) -> Form | None:
@@ -122,6 +163,7 @@ def form_of(schema: Schema | None) -> Form | None:
             f"a schema is a dict or a pydantic model class, not {type(schema).__name__}"
         )
     form = Form(_checked(schema), model)
+    _check_references(form.schema)
     if next(form._faults(None), "").endswith(_TOO_DEEP):
         raise UsageError("the schema refers to itself without end", hint="see its $ref")
     return form

@@ -170,12 +170,9 @@ def test_an_answer_beyond_all_measure_is_not_checked() -> None:
 
 def test_nothing_is_fetched_for_a_reference() -> None:
     elsewhere = {"$ref": "http://127.0.0.1:9/schema.json"}
-    with pytest.raises(UsageError, match="refers to what it does not hold"):
-        form_of(elsewhere)
-    form = form_of({"items": elsewhere})
-    assert form is not None
-    with pytest.raises(UsageError, match="refers to what it does not hold"):
-        form.fault("[1]")
+    for schema in (elsewhere, {"items": elsewhere}):
+        with pytest.raises(UsageError, match="refers to what it does not hold"):
+            form_of(schema)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=9))
@@ -202,3 +199,18 @@ def test_an_answer_nested_too_deeply_to_be_checked_does_not_fit() -> None:
     assert form.fault('{"kids": [{"kids": []}]}') is None
     deep = '{"kids":[' * 300 + "]}" * 300
     assert "nested too deeply" in str(form.fault(deep))
+
+
+def test_a_pattern_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm_rag.engine.form_check.CHECK_SECONDS", 1.0)
+    form = form_of({"type": "string", "pattern": "^(a+)+$"})
+    assert form is not None
+    assert "took longer" in (form.fault(json.dumps("a" * 40 + "!")) or "")
+    assert form.fault(json.dumps("aaa")) is None
+    assert "does not match" in (form.fault(json.dumps("b")) or "")
+
+
+@pytest.mark.parametrize("reference", ["https://x.invalid/s.json", "#/$defs/none"])
+def test_a_reference_that_leads_nowhere_is_refused_before_anything_is_paid(reference: str) -> None:
+    with pytest.raises(UsageError, match="refers to what it does not hold"):
+        form_of({"type": "object", "properties": {"days": {"$ref": reference}}})

@@ -35,7 +35,8 @@ async def notes_of_all(
         for path, reply in replies.items()
         if (text := _kept(reply["text"] if reply["ok"] else _parts_read(reply["text"])))
     ]
-    notes = _unread(failed, len(paths))
+    first_error = next((reply["error"] for reply in replies.values() if not reply["ok"]), "")
+    notes = _unread(failed, len(paths), first_error)
     reduction = filled(load_prompt("reduce").system, question=question)
     fitting = await delegate.fitted(partials, reduction, root, caller=Caller(0, 2))
     shown = "\n\n".join(f"[{label}]\n{text}" for label, text in fitting) or "(No notes.)"
@@ -65,8 +66,8 @@ def _parts_read(reply: str) -> str:
     return reply[head.start() :] if head else ""
 
 
-def _unread(failed: Sequence[str], documents: int) -> tuple[str, ...]:
+def _unread(failed: Sequence[str], documents: int, error: str) -> tuple[str, ...]:
     if not failed:
         return ()
     named = ", ".join(failed[:_SHOWN_FAILED]) + (", ..." if len(failed) > _SHOWN_FAILED else "")
-    return (f"{len(failed):,} of {documents:,} documents were not read whole: {named}",)
+    return (f"{len(failed):,} of {documents:,} documents were not read whole: {named}; {error}",)

@@ -85,6 +85,7 @@ def test_an_unknown_window_is_taken_as_a_small_one(corpora: dict[str, Searchable
         ("Which user has the most orders?", "aggregate"),
         ("List all endpoints of the server", "aggregate"),
         ("What is the average delay?", "aggregate"),
+        ("When does a parcel count as lost?", "lookup"),
         ("Summarise the report", "overview"),
         ("What does this project do?", "overview"),
         ("Where is retry backoff computed?", "lookup"),
