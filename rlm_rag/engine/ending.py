@@ -13,14 +13,16 @@ from rlm_rag.engine.carried import Left
 class Ending:
     """How a run ended: its text, why it stopped, and what a limit or failure said.
 
-    `is_answer` is false where there is none, and the text only says so. `notes` name what of
-    the last reply was not run.
+    `is_answer` is false where there is none, and the text only says so; `is_blind` is true where
+    no block ever ran well, so that the text rests on nothing. `notes` name what of the last reply
+    was not run.
     """
 
     text: str
     stop_reason: StopReason
     detail: str | None = None
     is_answer: bool = True
+    is_blind: bool = False
     notes: tuple[str, ...] = ()
 
 

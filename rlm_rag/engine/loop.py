@@ -371,7 +371,7 @@ class Loop:
         text = await self._last_text(completion.text)
         if not text.strip():
             return self._fallback(stop_reason, detail, detail)
-        return Ending(text, stop_reason, detail)
+        return Ending(text, stop_reason, detail, is_blind=not self._ran_well)
 
     async def _last_text(self, reply: str) -> str:
         """Return the answer that a last reply gives, also where it gives it as code."""

@@ -349,7 +349,9 @@ class Run:
         note = f"the root model did not drive its REPL to an answer ({ending.detail})"
         if found.is_answer:
             return replace(found, notes=(f"{note}; this one is from passages", *found.notes))
-        return replace(ending, text=found.text or ending.text, notes=(*ending.notes, note))
+        return replace(
+            ending, text=found.text or ending.text, is_answer=False, notes=(*ending.notes, note)
+        )
 
     def _answer(
         self, ending: Ending, loop: Driver, recorder: Recorder, budget: Budget, coverage: Coverage

@@ -42,7 +42,10 @@ Search = Callable[[str], Awaitable[Prepared]]
 
 
 class Answering:
-    """Asks the root model once, and again where it searches or its answer is questioned."""
+    """Asks the root model once, and again where it searches or its answer is questioned.
+
+    One that `takes_over` from another strategy returns what was found where the model fails.
+    """
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class Answering:
         doubts: Doubts,
         images: tuple[str, ...] = (),
         before: str = "",
+        takes_over: bool = False,
     ) -> None:
         self._run_id = run_id
         self._prepare = prepare
@@ -73,6 +77,7 @@ class Answering:
         self._before = f"{BEFORE_HEADING}\n{before}\n\n" if before else ""
         self._messages = [Message("system", system)]
         self._new: list[Message] = list(self._messages)
+        self._takes_over = takes_over
         self._evidence = ""
         self._notes: tuple[str, ...] = ()
         self._doubted: Ending | None = None
@@ -85,6 +90,14 @@ class Answering:
         Raises:
             ModelError: the very first call failed, so that there is nothing to return.
         """
+        try:
+            return await self._within_time()
+        except ModelError as error:
+            if not self._takes_over:
+                raise
+            return self._without(LimitReached("errors", f"the root model failed: {error.message}"))
+
+    async def _within_time(self) -> Ending:
         try:
             async with asyncio.timeout(self._budget.seconds_left()) as deadline:
                 return await self._steps()

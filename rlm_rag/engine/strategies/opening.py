@@ -116,7 +116,8 @@ def open_driver(asked: Asked) -> AbstractAsyncContextManager[Driver]:
 def needs_evidence(strategy: str, ending: Ending) -> bool:
     """Whether a root model did not come to an answer by itself, for all that it could do."""
     stuck = ending.stop_reason in ("errors", "iterations")
-    return strategy == "rlm" and stuck and (not ending.is_answer or denies(ending.text))
+    has_none = not ending.is_answer or ending.is_blind or denies(ending.text)
+    return strategy == "rlm" and stuck and has_none
 
 
 def in_place_of(assignment: Assignment) -> Assignment:
@@ -157,4 +158,5 @@ async def _open_answering(
         doubts=doubts_of(assignment, view),
         images=assignment.images,
         before=before(assignment.carried),
+        takes_over=assignment.parent is not None,
     )

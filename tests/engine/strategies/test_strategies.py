@@ -221,7 +221,7 @@ def test_a_root_model_that_writes_no_code_still_gets_evidence(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
     def script(request: Received) -> Step | str:
-        if request.messages[-1]["content"].endswith("how many delays does it compute?"):
+        if "Passages that a search found" in request.messages[0]["content"]:
             return GOOD
         return "I would have to look."
 
@@ -238,8 +238,28 @@ def test_a_root_model_that_writes_no_code_still_gets_evidence(
     )
     stepped = [event.prompts for event in seen if isinstance(event, SteppedDown)]
     assert stepped[0].startswith("small@")
-    assert found.stop_reason == "errors"
-    assert "I would have to look." in found.text or "7:     delay_seconds" in found.text
+    assert (found.text, found.stop_reason, found.found) == (GOOD, "answered", True)
+    assert found.citations[0].status == "verified"
+    assert any("did not drive its REPL" in warning for warning in found.warnings)
+
+
+def test_a_provider_that_fails_in_the_middle_leaves_the_passages(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    found = ask(
+        openai_server,
+        corpus,
+        "auto",
+        reply("```repl\nprint(search('delay'))\n```"),
+        *[failed(400, "refused")] * 3,
+        question="Of `backoff_delay`, how many delays does it compute?",
+        trace=tmp_path,
+    )
+    assert (found.stop_reason, found.found) == ("errors", False)
+    assert "the root model failed" in found.text
+    assert "7:     delay_seconds" in found.text
+    (trace,) = tmp_path.glob("*.jsonl")
+    assert rlm_rag.replay(trace, corpus).text == found.text
 
 
 def test_simpler_prompts_come_after_two_turns_without_code(
