@@ -14,6 +14,7 @@ from rlm_rag.engine.places import Place, find_places
 
 MAX_VERIFIED_LINES = 60
 MIN_QUOTE_CHARS = 20
+MAX_NAME_WORDS = 2
 NEAR_LINES = 30
 MAX_OCCURRENCES = 200
 MAX_TERM_CHARS = 20_000
@@ -44,8 +45,9 @@ class Citation:
 
     `verified` status: a quote of at least MIN_QUOTE_CHARS, or a whole line, stands in at most
     MAX_VERIFIED_LINES lines, which may be moved to where it stands. `located`: the lines exist,
-    no such quote is given. `false`: anything else. The flag `verified` is true for the first
-    two where a term of the sentence that cites the lines, or of its quote, stands there too.
+    and no quote is given, or a short one that the document holds or that may be a mere name.
+    `false`: anything else. The flag `verified` is true for the first two where a term of the
+    sentence that cites the lines, or of its quote, stands there too.
     """
 
     path: str
@@ -143,7 +145,8 @@ def _check(place: Place, source: _Source | None) -> Citation:
                 return source.citation(place, *moved, quote, "verified")
         if long:
             return Citation(place.path, first, last, long[0], "false", False)
-    if not real:
+    invented = bool(quotes) and not standing and all(map(source.lacks, quotes))
+    if not real or invented:
         return Citation(place.path, first, last, next(iter(quotes), None), "false", False)
     return source.citation(place, first, last, next(iter(standing), None), "located")
 
@@ -166,6 +169,7 @@ class _Source:
         self._path = document.path
         self._lines = document.lines()
         self._folded: _Folded | None = None
+        self._uncased: str | None = None
         self.line_count = document.line_count
 
     def citation(
@@ -187,7 +191,18 @@ class _Source:
         )
 
     def whole_line(self, quote: str, first: int, last: int) -> bool:
-        return any(_fold(line) == quote for line in self._lines[first - 1 : last])
+        same = _spellings(quote)
+        return any(_fold(line) in same for line in self._lines[first - 1 : last])
+
+    def lacks(self, quote: str) -> bool:
+        """Whether it stands nowhere, in whatever case, and has too many words for a mere name."""
+        if len(quote.split()) <= MAX_NAME_WORDS:
+            return False
+        if self._uncased is None:
+            self._uncased = self._fold().text.casefold()
+        size = len(self._uncased)
+        readings = _readings(quote.casefold())
+        return all(_end_of(self._uncased, pieces, 0, size) is None for pieces in readings)
 
     def locate(self, quote: str, near: int) -> tuple[int, int] | None:
         """The lines in which the quote stands, nearest to line `near`.
@@ -200,7 +215,8 @@ class _Source:
             )
         low = max(1, near - NEAR_LINES)
         high = min(self.line_count, near + NEAR_LINES)
-        same = [line for line in range(low, high + 1) if _fold(self._lines[line - 1]) == quote]
+        whole = _spellings(quote)
+        same = [line for line in range(low, high + 1) if _fold(self._lines[line - 1]) in whole]
         if not same or not _WORD.search(quote):
             return None
         nearest = min(same, key=lambda line: abs(line - near))
@@ -244,9 +260,15 @@ def _is_long(quote: str) -> bool:
     return len(_ELLIPSIS.sub("", quote)) >= MIN_QUOTE_CHARS
 
 
+def _spellings(quote: str) -> Sequence[str]:
+    """The quote as it is, and without a mark of the sentence that it ends."""
+    return (quote, quote[:-1]) if len(quote) > 1 and quote[-1] in ".,;:!?" else (quote,)
+
+
 def _readings(quote: str) -> Iterator[Sequence[str]]:
-    """The quote as it is, and as the pieces around its ellipses."""
-    yield [quote]
+    """The quote as it may be spelled, and as the pieces around its ellipses."""
+    for spelling in _spellings(quote):
+        yield [spelling]
     pieces = [piece for piece in _ELLIPSIS.split(quote) if piece]
     if pieces and pieces != [quote]:
         yield pieces

@@ -186,6 +186,25 @@ def test_a_short_quote_is_no_proof(corpus):
     assert (citation.status, citation.verified) == ("located", True)
 
 
+def test_a_few_words_that_stand_nowhere_make_the_place_false(corpus):
+    invented = one('It starts with "import retry as r" (src/retry.py:1).', corpus)
+    assert (invented.status, invented.quote) == ("false", "import retry as r")
+    for quote in ('"Min(60, 2 **"', "`retry.delay`", '"retry policy"', '"return ... attempt)"'):
+        assert one(f"{quote} (src/retry.py:4)", corpus).status == "located", quote
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'It is "value_50 = compute_something(50)." See src/retry.py:50.',
+        'In `src/retry.py:48`: "value_50 = compute_something(50),"',
+        'It starts by "import time," in src/retry.py:1.',
+    ],
+)
+def test_the_mark_of_a_sentence_within_the_quotation_is_not_part_of_it(text, corpus):
+    assert one(text, corpus).status == "verified"
+
+
 def test_a_quote_that_stands_nowhere_makes_the_place_false(corpus):
     citation = one('src/retry.py:3: "def retry_delay(attempt, jitter):"', corpus)
     assert (citation.status, citation.verified) == ("false", False)
