@@ -15,12 +15,18 @@ _FOREIGN_PREFIXES = ("RLM_RAG_", "LITELLM_", "OPENAI_", "ANTHROPIC_", "AWS_", "A
 _FOREIGN_ENDINGS = ("_API_KEY", "_API_BASE", "_API_TOKEN", "_AUTH_TOKEN", "_PROXY", "_proxy")
 
 # Two shared cores stall now and then; no database, so that a run leaves no files behind.
-settings.register_profile("rlm-rag", deadline=None, database=None)
+settings.register_profile("rlm-rag", deadline=None, database=None, max_examples=40)
+settings.register_profile("deep", settings.get_profile("rlm-rag"), max_examples=300)
 settings.load_profile("rlm-rag")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run the tests that take minutes too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--deep"):
+        settings.load_profile("deep")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

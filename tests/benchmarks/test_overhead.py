@@ -27,6 +27,7 @@ TINY = Plan(
 )
 
 
+@pytest.mark.deep
 def test_every_section_is_measured_and_nothing_is_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

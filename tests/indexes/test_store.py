@@ -66,15 +66,23 @@ def segments_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.segment"))
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.lists(corpora, min_size=2, max_size=5))
-def test_any_sequence_of_changes_answers_as_an_index_built_afresh(
+def check_sequence(
     pack: Pack, tmp_path_factory: pytest.TempPathFactory, versions: list[dict[str, str]]
 ) -> None:
     folder = tmp_path_factory.mktemp("stored") / "one"
     for documents in versions:
         corpus = pack(documents)
         assert answers_of(stored(corpus, folder)) == answers_of(Answerer(corpus))
+
+
+test_any_sequence_of_changes_answers_as_an_index_built_afresh = settings(max_examples=5)(
+    given(versions=st.lists(corpora, min_size=2, max_size=4))(check_sequence)
+)
+test_many_sequences_of_changes_answer_so = pytest.mark.deep(
+    settings(max_examples=60)(
+        given(versions=st.lists(corpora, min_size=2, max_size=5))(check_sequence)
+    )
+)
 
 
 def test_many_small_changes_leave_few_segments(pack: Pack, tmp_path: Path) -> None:
@@ -111,7 +119,7 @@ def test_the_files_are_the_users_alone(pack: Pack, tmp_path: Path) -> None:
     assert len(list(folder.iterdir())) == 2
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20)
 @given(st.data())
 def test_any_damage_is_found_and_answers_stay_right(
     pack: Pack, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -45,7 +45,9 @@ def session_at(name: str, folder: Path, limits: WorkerLimits | None = None) -> S
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.deep) for name in NAMES[1:])]
+)
 def test_a_worker_at_a_provider_does_all_that_a_local_one_does(
     name: str, box: Box, tmp_path: Path
 ) -> None:
