@@ -97,6 +97,9 @@ def _show_figures(answer: Answer) -> None:
     if not answer.found and coverage["looked"]:
         looked = "; ".join(coverage["looked"][:MAX_LOOKED_SHOWN])
         streams.note(streams.one_line(f"looked for: {looked}"))
+    if answer.fingerprint:
+        commit = f" at commit {answer.commit[:12]}" if answer.commit else ""
+        streams.note(f"corpus: {answer.fingerprint[:12]}{commit}")
     for path in answer.artifacts:
         streams.note(streams.one_line(f"saved: {path}"))
     for warning in answer.warnings:

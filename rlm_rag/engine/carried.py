@@ -103,7 +103,10 @@ def variables(carried: Carried, restored: Collection[str]) -> str:
     ]
     there = [row for row in carried.names if row[0] in restored]
     if there:
-        shown = ", ".join(f"{n} ({kind}, {size})" for n, kind, size in there[-SHOWN_NAMES:])
+        shown = ", ".join(
+            f"{name} ({kind}, {size})" if size else f"{name} ({kind})"
+            for name, kind, size in there[-SHOWN_NAMES:]
+        )
         lines.append(f"Your variables are still there: {shown}.")
     lost = [name for name, _, _ in carried.names if name not in restored]
     if lost:

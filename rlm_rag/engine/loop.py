@@ -237,7 +237,7 @@ class Loop:
         notes += self._tasks.notes()
         notes += (f"Your parent says: {text}" for text in self._inbox)
         self._inbox.clear()
-        memory = self._memory.after([block.result for block in ran])
+        memory = self._memory.after([block.result for block in ran], folded=self._history.folded)
         self._history.told(feedback(ran, notes, self._status(turn + 1), memory))
         return None
 

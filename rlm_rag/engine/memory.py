@@ -12,19 +12,20 @@ class Memory:
 
     def __init__(self) -> None:
         self._shown: dict[str, str] = {}
+        self._folded = 0
 
-    def after(self, results: Sequence[BlockResult]) -> str:
+    def after(self, results: Sequence[BlockResult], *, folded: int = 0) -> str:
         """Return them as the last block left them: what changed in brief, the rest by name.
 
-        Empty where they hold nothing.
+        All of it in brief where more turns are `folded` than before: what showed it may be among
+        them. Empty where they hold nothing.
         """
-        if not results:
-            return self._unchanged(list(self._shown))
+        afresh, self._folded = folded != self._folded, folded
+        now = self._shown
         # A worker that was lost has shown nothing of them, and has them again.
-        if results[-1].restarted and not results[-1].memory:
-            return self._unchanged(list(self._shown))
-        now = dict(results[-1].memory)
-        changed = [name for name, text in now.items() if self._shown.get(name) != text]
+        if results and (results[-1].memory or not results[-1].restarted):
+            now = dict(results[-1].memory)
+        changed = [name for name, text in now.items() if afresh or self._shown.get(name) != text]
         same = [name for name in now if name not in changed]
         self._shown = now
         lines = [f"`{name}` is now: {now[name]}" for name in changed]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -47,6 +48,17 @@ def test_citations_carry_their_marks(rlm_rag: Run, repo: Path, tmp_path: Path) -
     listed = done.stdout.partition("Citations\n")[2]
     assert "  src/retry.py:6  [" in listed
     assert "trace: " not in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_the_state_of_the_sources_is_named(rlm_rag: Run, repo: Path) -> None:
+    git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *command], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    done = rlm_rag("ask", str(repo), QUESTION, "--model", "offline", "--json")
+    fingerprint = json.loads(done.stdout)["corpus"]["fingerprint"]
+    assert f"corpus: {fingerprint[:12]} at commit {head.stdout[:12]}\n" in done.stderr
 
 
 def test_an_answer_cannot_pass_for_the_list_of_what_was_checked(

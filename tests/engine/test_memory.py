@@ -26,6 +26,8 @@ def test_what_changed_is_shown_and_what_did_not_is_named() -> None:
         "`answers` and `plan` stand as before."
     )
     assert memory.after([]) == "`answers` and `plan` stand as before."
+    assert memory.after([], folded=2).startswith("`answers` is now: {2: 'b'}")
+    assert memory.after([], folded=2) == "`answers` and `plan` stand as before."
     assert after(memory) == ""
 
 
