@@ -39,7 +39,8 @@ _OF_NO_WEIGHT = 9
 class Doubts:
     """Watches the turns of one RLM, and questions its answer.
 
-    A `guided` model, one that is small, is also questioned where it answers without a look.
+    A `guided` model, one that is small, is also questioned where a block of it gives an answer
+    that it wrote out without a look.
     """
 
     def __init__(
@@ -76,14 +77,15 @@ class Doubts:
         if len(self._seen) < MAX_NUMBERS:
             self._seen.update(_numbers(text, _ANY_NUMBER))
 
-    def about(self, text: str, *, computed: bool) -> str | None:
+    def about(self, text: str, *, computed: bool, blind: bool = False) -> str | None:
         """Return what to ask the model of its answer, None where it stands.
 
         `computed` says that a block made the text, rather than the model, which had then seen
-        nothing beyond the turns that were watched.
+        nothing beyond the turns that were watched; `blind`, that it could have looked and did not.
         """
         parts = self._misfit(text)
-        if self.guided and not computed and not self._ran_well and self._first("blind"):
+        blind = blind or (self.guided and not computed)
+        if blind and not self._ran_well and self._first("blind"):
             return LOOK_FIRST
         if self._last_failed and not computed and self._first("failed"):
             parts.append(

@@ -267,7 +267,8 @@ class Loop:
             self._blockless = 0
             return None
         if parsed.final is not None and parsed.final.strip():
-            return self._accepted(Ending(parsed.final, "answered"), notes, computed=False)
+            ending = Ending(parsed.final, "answered")
+            return self._accepted(ending, notes, computed=False, blind=self._is_blind())
         self._blockless += 1
         is_text = reply.text.strip() and reply.finish_reason == "stop" and parsed.final is None
         if self._blockless > 1 and self._ran_well and is_text:
@@ -276,11 +277,17 @@ class Loop:
         notes.append(no_block if parsed.final is None else EMPTY_FINAL)
         return None
 
-    def _accepted(self, ending: Ending, notes: list[str], *, computed: bool) -> Ending | None:
+    def _is_blind(self) -> bool:
+        """Whether no block has run, here or in the conversation so far."""
+        return self._block == 0 and not (self._carried is not None and self._carried.exchanges)
+
+    def _accepted(
+        self, ending: Ending, notes: list[str], *, computed: bool, blind: bool = False
+    ) -> Ending | None:
         """Return the ending, or None where its answer is questioned in the next turn."""
         if self.iterations >= self._limits.iterations:
             return ending
-        doubt = self._doubts.about(ending.text, computed=computed)
+        doubt = self._doubts.about(ending.text, computed=computed, blind=blind)
         if doubt is None:
             return ending
         # Where nothing better comes, an answer that was questioned is still the answer.

@@ -21,6 +21,7 @@ def corpus() -> Iterator[SearchableCorpus]:
         yield loaded
 
 
+LOOK = block("print(search('record'))")
 FALSE = 'FINAL(It is "a quote that is nowhere at all" in `data/records.txt:2`.)'
 GOOD = 'FINAL(It is "record 1 of user 1" in `data/records.txt:2`.)'
 
@@ -28,19 +29,29 @@ GOOD = 'FINAL(It is "record 1 of user 1" in `data/records.txt:2`.)'
 def test_false_citations_go_back_to_the_model_once(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    found = play(openai_server, corpus, root=[reply(FALSE), reply(GOOD)])
+    found = play(openai_server, corpus, root=[LOOK, reply(FALSE), reply(GOOD)])
     assert found.stop_reason == "answered"
     assert found.citations[0].status == "verified"
-    assert "word for word" in openai_server.prompts[1]
+    assert "word for word" in openai_server.prompts[2]
+
+
+def test_an_answer_before_any_look_is_questioned_once(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = play(openai_server, corpus, root=[reply("FINAL(It is a list.)"), LOOK, reply(GOOD)])
+    assert "You have not looked" in openai_server.prompts[1]
+    assert found.citations[0].status == "verified"
+    insists = play(openai_server, corpus, root=[reply("FINAL(It is a list.)")] * 2)
+    assert (insists.text, insists.iterations) == ("It is a list.", 2)
 
 
 def test_an_answer_that_stays_as_it_was_is_taken_with_its_verdict(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    found = play(openai_server, corpus, root=[reply(FALSE), reply(FALSE)])
+    found = play(openai_server, corpus, root=[LOOK, reply(FALSE), reply(FALSE)])
     assert found.stop_reason == "answered"
     assert found.citations[0].status == "false"
-    assert found.iterations == 2
+    assert found.iterations == 3
 
 
 def test_a_questioned_answer_stands_where_the_model_fails_next(

@@ -15,6 +15,7 @@ from rlm_rag.engine.ending import Ending
 from rlm_rag.engine.history import BEFORE_HEADING
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.reply import parse_reply
+from rlm_rag.engine.stated import stated_answer
 from rlm_rag.errors import ModelError
 from rlm_rag.models.base import Completion, Message
 from rlm_rag.trace import events
@@ -205,7 +206,7 @@ class Answering:
 def _answer(reply: str) -> str:
     """Return the answer of a reply: a FINAL that it writes all the same, else all of it."""
     parsed = parse_reply(reply)
-    return (parsed.final or reply).strip()
+    return (parsed.final or stated_answer(parsed.blocks) or reply).strip()
 
 
 def numbered(lines: Sequence[str], first: int) -> str:

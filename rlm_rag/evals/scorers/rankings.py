@@ -14,6 +14,7 @@ from rlm_rag.indexes.kinds import Kind, kind_of
 # `path`, path:12-20, "1. path", "- path (because ...)": what stands around a path in a list.
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])?\s*")
 _LINES = re.compile(r":\d+(?:[-–]\d+)?$")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
 _QUOTED = re.compile(r"[`\"'*]+([^`\"'*]+)[`\"'*]+")
 
 
@@ -95,10 +96,13 @@ def listed_paths(text: str) -> tuple[str, ...]:
     """Return the paths that an answer lists, one a line, in their order, each once.
 
     A line is a path when it has no blank in it once its bullet, its quotes and its `:lines` are
-    gone; of a line with quotes, the first quoted word without a blank is the path.
+    gone; of a line with quotes, the first quoted word without a blank is the path. What opens or
+    closes a fence is none.
     """
     found: dict[str, None] = {}
     for line in text.splitlines():
+        if _FENCE.match(line):
+            continue
         bare = _BULLET.sub("", line, count=1).strip()
         quoted = next((q for q in _QUOTED.findall(bare) if not re.search(r"\s", q)), None)
         path = _LINES.sub("", quoted or bare.rstrip(".,;"))

@@ -173,6 +173,13 @@ def test_one_call_is_enough(
     assert len(openai_server.received) == 1
 
 
+def test_an_answer_that_is_written_as_a_block_is_taken_out_of_it(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = ask(openai_server, corpus, "retrieve", reply(f"```repl\nFINAL({GOOD!r})\n```"))
+    assert found.text == GOOD
+
+
 def test_false_citations_are_mended_once_without_a_repl_too(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:

@@ -76,7 +76,8 @@ def test_a_part_counts_as_its_document_unless_it_is_gold() -> None:
 
 
 def test_an_answer_lists_paths_or_else_cites_them() -> None:
-    text = "These files:\n1. `src/a.py:10-20` computes it\n- src/b.py:3\n* src/b.py\nsrc/c.py."
+    text = "These files:\n1. `src/a.py:10-20` computes it\n- src/b.py:3\n* src/b.py\n"
+    text += "```text\nsrc/c.py.\n```"
     assert listed_paths(text) == ("src/a.py", "src/b.py", "src/c.py")
     scorer = RankingScorer("hit@1")
     assert scorer(Response(text=text), sample(["src/a.py"])).value == 1.0
