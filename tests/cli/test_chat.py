@@ -179,6 +179,8 @@ def test_ctrl_c_ends_the_question_and_not_the_chat(
     terminal.send("Two?\n")
     terminal.wait_for("Two? 11 2 3")
     terminal.wait_for("> ")
+    # A prompt is shown a moment before it reads, and as a person would, this waits for that.
+    time.sleep(0.5)
     os.kill(terminal.process.pid, signal.SIGINT)
     terminal.wait_for("Ctrl-D ends")
     terminal.wait_for("> ")

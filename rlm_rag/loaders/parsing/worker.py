@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import sys
+from pathlib import Path
 from typing import BinaryIO
 
 from rlm_rag.child import end_with_parent
@@ -86,6 +87,10 @@ def _bound_memory(limit: int) -> None:
 
 
 def _peak_memory_bytes() -> int:
+    if sys.platform.startswith("linux"):
+        # Not ru_maxrss, which begins at what the process that started this one had.
+        lines = Path("/proc/self/status").read_text("ascii", "replace").splitlines()
+        return 1024 * next((int(each.split()[1]) for each in lines if each[:6] == "VmHWM:"), 0)
     if os.name != "posix":
         return 0
     import resource
