@@ -8,7 +8,8 @@ from typing import Literal
 Kind = Literal["aggregate", "overview", "lookup"]
 
 _AGGREGATE = re.compile(
-    r"\bhow (?:many|much|often)\b|\b(?:number|count(?! (?:as|for|on)\b)|sum"
+    r"\bhow (?:many|much|often)\b|\bthe (?:\w+ )?number of\b(?! \w+-)"
+    r"|\b(?:count(?! (?:as|for|on)\b)|sum"
     r"|total|average|mean|median|percentage"
     r"|proportion|share|distribution)\b|\b(?:most|least|fewest)\b|\b(?:highest|lowest|largest"
     r"|smallest|maximum|minimum|longest|shortest|earliest|latest)\b"

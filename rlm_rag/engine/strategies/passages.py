@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.view import View
@@ -14,17 +15,26 @@ MAX_LINE_CHARS = 1_000
 _NEAR_LINES = 3
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    whole: tuple[int, int]
+    core: tuple[int, int] | None
+
+
 class Passages:
     """Ranges of lines, the most wanted first; each line is shown once."""
 
     def __init__(self, view: View, coverage: Coverage) -> None:
         self._view = view
         self._coverage = coverage
-        self._wanted: dict[str, list[tuple[int, int]]] = {}
+        self._wanted: dict[str, list[_Wanted]] = {}
 
-    def want(self, path: str, first: int, last: int) -> None:
-        """Ask for lines of a document, after all that was asked for before."""
-        self._wanted.setdefault(path, []).append((max(first, 1), last))
+    def want(self, path: str, first: int, last: int, core: tuple[int, int] | None = None) -> None:
+        """Ask for lines of a document, after all that was asked for before.
+
+        `core` are those of them that are shown where there is no room for all.
+        """
+        self._wanted.setdefault(path, []).append(_Wanted((max(first, 1), last), core))
 
     def shown(self, budget_tokens: int) -> str:
         """Return the documents' lines, numbered under their paths, and count them as read.
@@ -37,11 +47,13 @@ class Passages:
             text = self._view.text(path)
             lines = split_lines(text) if text is not None else []
             taken: list[tuple[int, int]] = []
-            for first, last in ranges:
-                cost = count_tokens(_numbered(lines, first, last))
-                if cost <= left:
-                    left -= cost
-                    taken.append((first, min(last, len(lines))))
+            for wanted in ranges:
+                for first, last in filter(None, (wanted.whole, wanted.core)):
+                    cost = count_tokens(_numbered(lines, first, last))
+                    if cost <= left:
+                        left -= cost
+                        taken.append((first, min(last, len(lines))))
+                        break
             if taken:
                 parts.append(self._document(path, lines, taken))
             if left < budget_tokens // 50:

@@ -33,6 +33,7 @@ _IDENTIFIER = re.compile(
     re.ASCII,
 )
 _FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", re.ASCII)
+_NUMBERED = re.compile(r"^(\d+): ", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*", re.ASCII)
 
 
@@ -88,7 +89,7 @@ class Retrieve:
     async def _search(self, passages: Passages, query: str, glob: str | None = None) -> None:
         found = await self._ask("search", query=query, k=SEARCHED_WINDOWS, path_glob=glob)
         for hit in found or ():
-            passages.want(hit["path"], hit["line"], hit["end_line"])
+            passages.want(hit["path"], hit["line"], hit["end_line"], _core(hit))
 
     async def _definitions(self, passages: Passages, name: str) -> None:
         for symbol in (await self._ask("symbols", name=name.rpartition(".")[2]) or ())[:4]:
@@ -119,6 +120,15 @@ class Retrieve:
             ).value
         except ServiceError:
             return None
+
+
+def _core(hit: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the lines that a hit's snippet shows, with a little around them."""
+    numbers = [int(found[1]) for found in _NUMBERED.finditer(hit["snippet"])]
+    shown = [number for number in numbers if hit["line"] <= number <= hit["end_line"]]
+    if not shown:
+        return None
+    return max(min(shown) - 2, hit["line"]), min(max(shown) + 2, hit["end_line"])
 
 
 def named_in(question: str) -> tuple[list[str], list[str]]:

@@ -325,3 +325,21 @@ def test_a_small_model_sees_how_records_begin_and_is_told_to_look(
     assert "have not looked" in openai_server.prompts[1]
     assert "have not looked" in openai_server.prompts[2]
     assert found.text == "900"
+
+
+def test_retrieve_shows_the_best_lines_of_a_window_that_is_too_long(
+    openai_server: OpenAiChatServer,
+) -> None:
+    long = "Sheep, wool and weather, and what the old shepherd said of all three of them. " * 6
+    lines = [long] * 120
+    lines[57] = "The code of the gate is 8431."
+    with rlm_rag.load([{"path": "farm.md", "content": "\n".join(lines)}]) as farm:
+        ask(
+            openai_server,
+            farm,
+            "retrieve",
+            reply("It is 8431."),
+            question="What is the code of the gate?",
+            model="qwen2.5-coder-1.5b",
+        )
+    assert "58: The code of the gate is 8431." in openai_server.prompts[0]
