@@ -72,17 +72,20 @@ class LoopThread:
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._thread is None or not self._thread.is_alive():
-                loop = asyncio.new_event_loop()
+                # Made in its own thread: a Ctrl-C in the middle of making one breaks it.
+                made: Future[asyncio.AbstractEventLoop] = Future()
                 thread = threading.Thread(
-                    target=self._serve, args=(loop,), name="rlm-rag-loop", daemon=True
+                    target=self._serve, args=(made,), name="rlm-rag-loop", daemon=True
                 )
                 thread.start()
-                self._loop, self._thread = loop, thread
+                self._loop, self._thread = outcome(made), thread
             return self._loop
 
     @staticmethod
-    def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    def _serve(made: Future[asyncio.AbstractEventLoop]) -> None:
+        loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
+        made.set_result(loop)
         try:
             _run_until_stopped(loop)
         finally:
