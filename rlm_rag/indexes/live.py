@@ -147,36 +147,25 @@ class LivePostings:
             windows, counts = windows[starts], np.add.reduceat(keys & _COUNT, starts)
         return Postings(windows.astype(np.uint32), counts.astype(np.uint32))
 
-    def windows_of_word(self, word: bytes) -> Sequence[int]:
-        """Return the windows that hold a raw word, spelled just so, ascending.
-
-        Raises:
-            SegmentError: a segment is damaged.
-        """
-        return self._windows_in(WORDS, word, 8)
-
     def defining(self, name: bytes) -> Sequence[int]:
         """Return the windows in which a name, given as a term, is defined, ascending.
 
         Raises:
             SegmentError: a segment is damaged.
         """
-        return self._windows_in(DEFINED, name, 0)
+        found = []
+        for source in self._sources:
+            number = source.segment.table(DEFINED).find(name)
+            if number >= 0:
+                windows = np.frombuffer(source.segment.values(DEFINED, number), np.uint32)
+                found.append(source.windows[windows])
+        windows = np.unique(_concatenated(found))
+        return _array(windows[windows != _GONE])
 
     def place(self, window: int) -> tuple[int, int]:
         """Return a window's document, and its number within that document."""
         document = self.window_documents[window]
         return document, window - self.first_windows[document]
-
-    def _windows_in(self, table: str, key: bytes, shift: int) -> Sequence[int]:
-        found = []
-        for source in self._sources:
-            number = source.segment.table(table).find(key)
-            if number >= 0:
-                windows = np.frombuffer(source.segment.values(table, number), np.uint32)
-                found.append(source.windows[windows >> shift])
-        windows = np.unique(_concatenated(found))
-        return _array(windows[windows != _GONE])
 
 
 class Defined:

@@ -48,8 +48,6 @@ class _Process:
     popen: subprocess.Popen[bytes]
     stdin: IO[bytes]
     since: float = 0.0
-    key: object = None
-    grammar: Grammar | None = None
 
 
 @dataclass(slots=True)
@@ -134,7 +132,6 @@ class Parsers:
 
     def _send(self, process: _Process, grammar: Grammar, data: bytes) -> None:
         process.since = time.monotonic()
-        process.grammar = grammar
         header = json.dumps({"grammar": grammar.name, "bytes": len(data)})
         try:
             process.stdin.write(header.encode() + b"\n" + data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
 BytesLike = bytes | bytearray | memoryview
@@ -40,9 +40,6 @@ class Table:
         # Every so many keys, which are searched faster than what lies in the file.
         self._samples: list[bytes] | None = None
 
-    def __len__(self) -> int:
-        return self._count
-
     def find(self, key: bytes) -> int:
         """Return the number of a key, or -1."""
         if self._samples is None:
@@ -73,10 +70,3 @@ class Table:
     def _key(self, number: int) -> bytes:
         start = self._key_ends[number - 1] if number else 0
         return bytes(self._keys[start : self._key_ends[number]])
-
-    def keys(self) -> Iterable[bytes]:
-        """Yield every key, sorted."""
-        start = 0
-        for end in self._key_ends:
-            yield bytes(self._keys[start:end])
-            start = end
