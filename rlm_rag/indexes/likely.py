@@ -16,19 +16,16 @@ class Likely:
     """Tells documents by one name; `case` is 0, or `re.IGNORECASE`."""
 
     def __init__(self, name: str, case: int) -> None:
-        self._name = name.encode("utf-8", "surrogatepass")
-        escaped = re.escape(self._name)
-        before = rb"(?<!%s)" % _WORD if re.match(_WORD, self._name) else b""
-        after = rb"(?!%s)" % _WORD if re.match(_WORD, self._name[-1:]) else b""
-        self._case = case
+        encoded = name.encode("utf-8", "surrogatepass")
+        escaped = re.escape(encoded)
+        before = rb"(?<!%s)" % _WORD if re.match(_WORD, encoded) else b""
+        after = rb"(?!%s)" % _WORD if re.match(_WORD, encoded[-1:]) else b""
         self._word = re.compile(before + escaped + after, case)
         self._anywhere = re.compile(escaped, case)
         self._alone = re.compile(_ALONE % escaped, case)
 
     def occurs(self, path: str, data: bytes) -> bool:
         """Whether the name stands in a document at all; in source code, as a word."""
-        if not self._case and self._name not in data:
-            return False
         found = self._word if language_of(path, data) else self._anywhere
         return found.search(data) is not None
 
