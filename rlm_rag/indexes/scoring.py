@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.runs import run_starts
 
 if TYPE_CHECKING:
     from rlm_rag.indexes.live import LivePostings
@@ -124,7 +125,7 @@ class Ranker:
         if self._weights.whole_file and len(windows):
             # Windows come in the order of their documents.
             of_window = self._document_of[windows]
-            firsts = np.flatnonzero(np.concatenate(([True], of_window[1:] != of_window[:-1])))
+            firsts = run_starts(of_window)
             documents = of_window[firsts]
             totals = np.add.reduceat(counts, firsts)
             of_document = _idf(len(self._document_norms), len(documents)) * self._saturation(
