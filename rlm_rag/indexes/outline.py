@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rlm_rag.indexes.catalogue import Catalogue
 from rlm_rag.indexes.listing import listing
-from rlm_rag.indexes.paths import gathered, parts, resolve
+from rlm_rag.indexes.paths import candidates, gathered, parts, the_one
 from rlm_rag.indexes.requests import OutlineRequest, TextResult
 from rlm_rag.indexes.skeleton import MINOR_KINDS, Definition
 from rlm_rag.lines import split_lines
@@ -31,15 +31,16 @@ def outline(corpus: PackedCorpus, catalogue: Catalogue, request: OutlineRequest)
         RetrievalError: no document, or several of one name, answer to the path.
     """
     budget = DEFAULT_BUDGET_CHARS if request.budget_chars is None else request.budget_chars
-    pieces = parts(corpus, request.path)
+    found = candidates(corpus, request.path)
+    pieces = parts(corpus, request.path, found)
     if pieces:
         lines = [f"{corpus.path(number)} ({corpus.line_count(number)} lines)" for number in pieces]
         text, note = _cut(lines, budget)
         return TextResult(text, note=note)
-    several = gathered(corpus, request.path, request.within)
+    several = gathered(corpus, request.path, found, request.within)
     if several:
         return listing(corpus, catalogue, several, budget)
-    number = resolve(corpus, request.path, request.within)
+    number = the_one(corpus, request.path, found, request.within)
     path = corpus.path(number)
     outlined = catalogue.outlined(number)
     if outlined.definitions:

@@ -14,15 +14,24 @@ _SHOWN = 20
 _CLOSE = 5
 
 
-def resolve(corpus: PackedCorpus, path: str, within: Sequence[str] | None = None) -> int:
+def resolve(corpus: PackedCorpus, path: str) -> int:
     """Return the number of the one document that `path` means: exact, then suffix, then glob.
-
-    With `within`, only documents of these paths are meant.
 
     Raises:
         RetrievalError: no document, or several; the message names the candidates.
     """
-    found = _among(corpus, candidates(corpus, path), within)
+    return the_one(corpus, path, candidates(corpus, path))
+
+
+def the_one(
+    corpus: PackedCorpus, path: str, found: list[int], within: Sequence[str] | None = None
+) -> int:
+    """Return the one of the candidates of `path`; with `within`, of those of these paths.
+
+    Raises:
+        RetrievalError: there is none, or several; the message names them.
+    """
+    found = _among(corpus, found, within)
     if len(found) == 1:
         return found[0]
     if found:
@@ -65,20 +74,25 @@ def candidates(corpus: PackedCorpus, path: str) -> list[int]:
     return found
 
 
-def parts(corpus: PackedCorpus, path: str) -> list[int]:
+def parts(corpus: PackedCorpus, path: str, found: list[int]) -> list[int]:
     """Return the parts of the one document that `path` means (`a.pdf#page=3` of `a.pdf`).
 
-    None where `path` means a whole document, a part, several documents, or nothing.
+    `found` are its candidates. None where `path` means a whole document, a part, several
+    documents, or nothing.
     """
-    found = candidates(corpus, path)
     wholes = {without_part(corpus.path(number)) for number in found}
     is_whole = len(found) > 1 and len(wholes) == 1 and corpus.index_of(path) is None
     return found if is_whole else []
 
 
-def gathered(corpus: PackedCorpus, path: str, within: Sequence[str] | None = None) -> list[int]:
-    """Return the documents that a folder or a glob means, where it means several; else none."""
-    found = _among(corpus, candidates(corpus, path), within)
+def gathered(
+    corpus: PackedCorpus, path: str, found: list[int], within: Sequence[str] | None
+) -> list[int]:
+    """Return the documents that a folder or a glob means, where it means several; else none.
+
+    `found` are the candidates of `path`; with `within`, only those of these paths are meant.
+    """
+    found = _among(corpus, found, within)
     name = "/" + path.replace("\\", "/").rpartition("/")[2]
     is_name = any(f"/{corpus.path(number)}".endswith(name) for number in found)
     return found if len(found) > 1 and not is_name else []
