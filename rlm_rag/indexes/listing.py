@@ -43,6 +43,15 @@ def listing(
     return TextResult("\n".join(lines), note="; ".join(said)[:1000] or None)
 
 
+def fitting_count(lines: Sequence[str], budget: int) -> int:
+    """Return how many of the first lines fit in `budget` characters, line feeds between them."""
+    count = used = 0
+    while count < len(lines) and used + len(lines[count]) <= budget:
+        used += len(lines[count]) + 1
+        count += 1
+    return count
+
+
 def _names(definitions: Sequence[Definition], room: int) -> str:
     """Return the outermost names, each once, as many as there is room for."""
     outermost = [one for one in definitions if one.depth == 0 and one.kind != "package"]
@@ -70,10 +79,7 @@ def _by_folder(paths: Sequence[str], budget: int) -> TextResult:
         if sum(map(len, lines)) + len(lines) - 1 <= budget:
             note = f"{len(paths)} files do not fit in budget_chars={budget}: folders are shown"
             return TextResult("\n".join(lines), note=note)
-    count = used = 0
-    while count < len(lines) and used + len(lines[count]) <= budget:
-        used += len(lines[count]) + 1
-        count += 1
+    count = fitting_count(lines, budget)
     note = f"{count} of {len(lines)} folders fit in budget_chars={budget}"
     return TextResult("\n".join(lines[:count]), note=note)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rlm_rag.indexes.catalogue import Catalogue
-from rlm_rag.indexes.listing import listing
+from rlm_rag.indexes.listing import fitting_count, listing
 from rlm_rag.indexes.paths import candidates, gathered, parts, the_one
 from rlm_rag.indexes.requests import OutlineRequest, TextResult
 from rlm_rag.indexes.skeleton import MINOR_KINDS, Definition
@@ -100,10 +100,7 @@ def _entries(
 
 def _cut(lines: Sequence[str], budget: int) -> tuple[str, str | None]:
     """Return the first lines that fit, and what must be said of the others."""
-    used, count = 0, 0
-    while count < len(lines) and used + len(lines[count]) <= budget:
-        used += len(lines[count]) + 1
-        count += 1
+    count = fitting_count(lines, budget)
     return "\n".join(lines[:count]), _said(count, len(lines), budget)
 
 
