@@ -263,7 +263,7 @@ class Answerer:
         focused = self._focused(focus, request.within) if focus else None
         names = frozenset(_WORD.findall(focus))
         ranked = self._leaning.ranked(within, focused, names)
-        mapped = repo_map(tuple(self._corpus.paths()), ranked, request)
+        mapped = repo_map(self._leaning.paths, ranked, request)
         late = (
             None if self._leaning.is_complete else "some documents were scanned, for lack of time"
         )

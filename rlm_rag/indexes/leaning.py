@@ -79,6 +79,11 @@ class Leaning:
         self._read_uses(corpus)
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the documents, in their order."""
+        return self._paths
+
+    @property
     def is_complete(self) -> bool:
         """Whether there was time for all documents to be parsed; the others were scanned."""
         return self._complete
