@@ -85,7 +85,7 @@ def parsed(data: bytes, grammar: Grammar) -> list[Definition]:
     else:
         found, broken = _read(loaded, text, starts)
     if broken:
-        found = _joined(found, _scanned(text, broken, grammar))
+        found = _joined(found, _scanned(text, broken, starts, grammar))
     found.sort(key=lambda one: (one.start, -one.end))
     if grammar.clauses:
         found = _without_clauses(found)
@@ -124,12 +124,11 @@ def _joined(found: list[_Found], others: list[_Found]) -> list[_Found]:
     return found + [one for one in others if (one.row, one.name) not in known]
 
 
-def _scanned(text: bytes, rows: set[int], grammar: Grammar) -> list[_Found]:
+def _scanned(text: bytes, rows: set[int], starts: Sequence[int], grammar: Grammar) -> list[_Found]:
     """Return the definitions that a lexical scan finds on some rows."""
     # Not before it is needed: its patterns take a while to compile.
     from rlm_rag.indexes.definitions import definitions
 
-    starts = line_starts(text)
     lines = text.split(b"\n")
     only = b"\n".join(line if row in rows else b"" for row, line in enumerate(lines))
     found = []
