@@ -7,8 +7,12 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from rlm_rag import errors
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
 
 _PR_SET_PDEATHSIG = 1
 
@@ -43,6 +47,13 @@ def end_with_parent() -> None:
     except (OSError, AttributeError):
         # The end of stdin still ends it.
         return
+
+
+def hand_over_lines(requests: BinaryIO, lines: SimpleQueue[bytes]) -> None:
+    """Hand over each line; at the end of input, end this process, whatever it is doing."""
+    for line in requests:
+        lines.put(line)
+    os._exit(0)
 
 
 def _module_path() -> list[str]:

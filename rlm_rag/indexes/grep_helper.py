@@ -11,9 +11,8 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
-from rlm_rag.child import command, end_with_parent, environment
+from rlm_rag.child import command, end_with_parent, environment, hand_over_lines
 from rlm_rag.indexes.grep import Found, search_documents
 from rlm_rag.indexes.patterns import compile_pattern
 from rlm_rag.indexes.requests import GrepRequest, GrepResult
@@ -93,7 +92,7 @@ def main(packed_path: str) -> None:
     """Answer searches, each a request and the numbers of documents, until stdin ends."""
     end_with_parent()
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(sys.stdin.buffer, lines), daemon=True).start()
+    threading.Thread(target=hand_over_lines, args=(sys.stdin.buffer, lines), daemon=True).start()
     with PackedCorpus.open(packed_path) as corpus:
         while True:
             _, request = decode_request(lines.get())
@@ -113,9 +112,3 @@ def _searched(corpus: PackedCorpus, request: GrepRequest, documents: Sequence[in
     except TimeLimitReached:
         error = "time limit"
     return GrepResult(tuple(found.hits), found.counts, error=error)
-
-
-def _read(requests: BinaryIO, lines: queue.SimpleQueue[bytes]) -> None:
-    for line in requests:
-        lines.put(line)
-    os._exit(0)

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import BinaryIO
 
-from rlm_rag.child import end_with_parent
+from rlm_rag.child import end_with_parent, hand_over_lines
 from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.wire import decode_request, encode_failure, encode_result
@@ -29,7 +29,7 @@ def main(packed_path: str, index_folder: str = "", origin: str = "") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(requests, lines), daemon=True).start()
+    threading.Thread(target=hand_over_lines, args=(requests, lines), daemon=True).start()
     answerer: Answerer | None = None
     while True:
         line = next_request(lines, answerer)
@@ -70,13 +70,6 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
     os.close(nothing)
     os.dup2(2, 1)
     return requests, replies
-
-
-def _read(requests: BinaryIO, lines: queue.SimpleQueue[bytes]) -> None:
-    """Hand over each request; at the end of input, end the process even in mid-build."""
-    for line in requests:
-        lines.put(line)
-    os._exit(0)
 
 
 if __name__ == "__main__":
