@@ -43,6 +43,7 @@ from rlm_rag.indexes.requests import (
     SymbolsResult,
     TextResult,
     checked_timeout,
+    joined_notes,
 )
 from rlm_rag.indexes.segment import SegmentError
 from rlm_rag.indexes.selection import select
@@ -186,7 +187,7 @@ class Answerer:
         allowed, unmatched = self._allowed(request.path_glob, request.within)
         searcher = self._search_index()
         hits = searcher.search(request.query, k=k, allowed=allowed)
-        return SearchResult(hits, _joined(note, unmatched, self._store.note))
+        return SearchResult(hits, joined_notes(note, unmatched, self._store.note))
 
     def _grep(self, request: GrepRequest) -> GrepResult:
         _check_text("pattern", request.pattern, blank=True)
@@ -197,7 +198,7 @@ class Answerer:
         allowed, unmatched = self._allowed(request.path_glob, request.within)
         asked = replace(request, k=k, before=before, after=after)
         result = grep(self._corpus, asked, allowed, self._helper)
-        return replace(result, note=_joined(note, before_note, after_note, unmatched))
+        return replace(result, note=joined_notes(note, before_note, after_note, unmatched))
 
     def _symbols(self, request: SymbolsRequest) -> SymbolsResult:
         _check_text("name", request.name)
@@ -267,7 +268,7 @@ class Answerer:
         late = (
             None if self._leaning.is_complete else "some documents were scanned, for lack of time"
         )
-        return replace(mapped, note=_joined(mapped.note, late))
+        return replace(mapped, note=joined_notes(mapped.note, late))
 
     def _focused(self, focus: str, within: Sequence[str] | None) -> Sequence[str]:
         """Return the paths that a text names, then those that search finds for it."""
@@ -336,7 +337,3 @@ def _capped(name: str, value: Any, most: int, *, least: int = 1) -> tuple[int, s
     if value <= most:
         return value, None
     return most, f"{name}={value} was taken as {most}, the most there is"
-
-
-def _joined(*notes: str | None) -> str | None:
-    return "; ".join(note for note in notes if note) or None

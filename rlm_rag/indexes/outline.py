@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rlm_rag.indexes.catalogue import Catalogue
 from rlm_rag.indexes.listing import fitting_count, listing
 from rlm_rag.indexes.paths import candidates, gathered, parts, the_one
-from rlm_rag.indexes.requests import OutlineRequest, TextResult
+from rlm_rag.indexes.requests import OutlineRequest, TextResult, joined_notes
 from rlm_rag.indexes.skeleton import MINOR_KINDS, Definition
 from rlm_rag.lines import split_lines
 from rlm_rag.packed import PackedCorpus
@@ -45,13 +45,13 @@ def outline(corpus: PackedCorpus, catalogue: Catalogue, request: OutlineRequest)
     outlined = catalogue.outlined(number)
     if outlined.definitions:
         text, cut = _fitting(outlined.definitions, budget)
-        return TextResult(text, path, note=_joined(outlined.said, cut))
+        return TextResult(text, path, note=joined_notes(outlined.said, cut))
     openings = _paragraph_openings(corpus.content(number))
     text, cut = _cut(openings, budget)
     said = f"no definition or heading found in {path}; these lines open its paragraphs"
     if not openings:
         said = f"{path} has no definition, heading or text"
-    return TextResult(text, path, note=_joined(outlined.said, said, cut))
+    return TextResult(text, path, note=joined_notes(outlined.said, said, cut))
 
 
 def _fitting(definitions: Sequence[Definition], budget: int) -> tuple[str, str | None]:
@@ -108,10 +108,6 @@ def _said(shown: int, total: int, budget: int) -> str | None:
     if shown == total:
         return None
     return f"{shown} of {total} entries fit in budget_chars={budget}, outermost first"
-
-
-def _joined(*notes: str | None) -> str | None:
-    return "; ".join(note for note in notes if note) or None
 
 
 def _paragraph_openings(text: str) -> list[str]:

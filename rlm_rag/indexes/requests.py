@@ -295,6 +295,11 @@ def checked_timeout(seconds: object) -> float:
     )
 
 
+def joined_notes(*notes: str | None) -> str | None:
+    """Return the notes that say something as one, None where none does."""
+    return "; ".join(note for note in notes if note) or None
+
+
 class Retriever(Protocol):
     """Answers retrieval requests about one corpus; safe to call concurrently."""
 
