@@ -8,11 +8,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
 from rlm_rag.errors import BenchmarkDataError, MissingExtraError, UsageError
-from rlm_rag.evals.base import TaskOptions
+from rlm_rag.evals.base import Sample, TaskOptions
 from rlm_rag.loaders.source import Source
 
 # Of a value that is quoted in an error.
@@ -84,6 +85,13 @@ def required_data(options: TaskOptions, form: str) -> Path:
     if not options.data.exists():
         raise BenchmarkDataError(f"there is no {options.data}", hint=form)
     return options.data
+
+
+def asked_for(samples: Iterable[Sample], options: TaskOptions) -> Iterator[Sample]:
+    """Return the first `count` samples that are no longer than the longest of the lengths."""
+    longest = max(options.lengths, default=None)
+    short = (s for s in samples if longest is None or (s.length_tokens or 0) <= longest)
+    return islice(short, options.count)
 
 
 def one_of(folder: Path, names: tuple[str, ...], form: str) -> Path:

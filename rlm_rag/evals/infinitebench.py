@@ -9,12 +9,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, repeat
+from itertools import repeat
 from random import Random
 from types import MappingProxyType
 
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
-from rlm_rag.evals.data import Row, held, one_of, read_rows, required_data
+from rlm_rag.evals.data import Row, asked_for, held, one_of, read_rows, required_data
 from rlm_rag.evals.generated import PATH, GeneratedTask, Made, rng_of
 from rlm_rag.evals.lengths import fitted
 from rlm_rag.evals.needles import NOISE, hide
@@ -132,10 +132,8 @@ class InfiniteBenchTask:
             return
         folder = required_data(options, FORM)
         rows = read_rows(one_of(folder, (f"{self.kind}.jsonl",), FORM), FORM)
-        longest = max(options.lengths, default=None)
         found = (_sample(self.name, row, at) for at, row in enumerate(rows))
-        short = (s for s in found if longest is None or (s.length_tokens or 0) <= longest)
-        yield from islice(short, options.count)
+        yield from asked_for(found, options)
 
 
 def _sample(name: str, row: Row, number: int) -> Sample:

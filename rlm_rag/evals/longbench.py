@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
-from rlm_rag.evals.data import Row, held, read_all, required_data
+from rlm_rag.evals.data import Row, asked_for, held, read_all, required_data
 from rlm_rag.evals.generated import PATH
 from rlm_rag.evals.scorers.choices import longbench
 from rlm_rag.models.tokens import count_tokens
@@ -37,10 +36,8 @@ class LongBenchTask:
         """
         names = ("data.json", "*.jsonl", "*.parquet")
         rows = read_all(required_data(options, FORM), names, FORM)
-        longest = max(options.lengths, default=None)
         found = (_sample(row) for row in rows)
-        short = (s for s in found if longest is None or (s.length_tokens or 0) <= longest)
-        yield from islice(short, options.count)
+        yield from asked_for(found, options)
 
 
 def _sample(row: Row) -> Sample:

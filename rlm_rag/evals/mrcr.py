@@ -14,7 +14,7 @@ from random import Random
 from string import ascii_letters, digits
 
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions, length_label
-from rlm_rag.evals.data import Row, read_all, required_data
+from rlm_rag.evals.data import Row, asked_for, read_all, required_data
 from rlm_rag.evals.generated import DEFAULT_COUNT, checked_lengths, rng_of
 from rlm_rag.evals.lengths import fitted
 from rlm_rag.evals.scorers.texts import mrcr
@@ -55,10 +55,8 @@ class MrcrTask:
             yield from _generated(options)
             return
         rows = read_all(required_data(options, FORM), ("*.jsonl", "*.parquet"), FORM)
-        longest = max(options.lengths, default=None)
         found = (_sample(row, at) for at, row in enumerate(rows))
-        short = (s for s in found if longest is None or (s.length_tokens or 0) <= longest)
-        yield from islice(short, options.count)
+        yield from asked_for(found, options)
 
 
 def _sample(row: Row, number: int) -> Sample:

@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from itertools import islice
 from typing import Any, Literal
 
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
-from rlm_rag.evals.data import Row, held, read_all, required_data
+from rlm_rag.evals.data import Row, asked_for, held, read_all, required_data
 from rlm_rag.evals.generated import PATH
 from rlm_rag.evals.scorers.oolong import real, synthetic
 from rlm_rag.models.tokens import count_tokens
@@ -45,12 +44,10 @@ class OolongTask:
             BenchmarkDataError: it is not in the published format.
         """
         rows = read_all(required_data(options, FORM), ("*.parquet", "*.jsonl", "*.json"), FORM)
-        longest = max(options.lengths, default=None)
         gold = _synthetic_gold if self.part == "synth" else _real_gold
         windows: dict[str, Haystack] = {}
         found = (_sample(self.name, row, gold, windows) for row in rows)
-        short = (s for s in found if longest is None or (s.length_tokens or 0) <= longest)
-        yield from islice(short, options.count)
+        yield from asked_for(found, options)
 
 
 def _sample(

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from rlm_rag.api import load
 from rlm_rag.errors import BenchmarkDataError, UsageError
 from rlm_rag.evals.base import Haystack, Response, Sample, Score, Scorer, TaskOptions
-from rlm_rag.evals.data import Row, read_json, required_data
+from rlm_rag.evals.data import Row, asked_for, read_json, required_data
 from rlm_rag.evals.docstrings import Documented, documented_functions, without_docstrings
 from rlm_rag.evals.generated import rng_of
 from rlm_rag.evals.scorers.functions import needle
@@ -67,10 +66,7 @@ class RepoQaTask:
         if options.data is None and options.corpus is not None:
             yield from _of_corpus(options.corpus, options)
             return
-        found = _published(options)
-        longest = max(options.lengths, default=None)
-        short = (s for s in found if longest is None or (s.length_tokens or 0) <= longest)
-        yield from islice(short, options.count)
+        yield from asked_for(_published(options), options)
 
 
 def _question(description: str) -> str:
