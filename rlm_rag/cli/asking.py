@@ -132,9 +132,14 @@ def converse(rlm: RLM, corpus: SearchableCorpus, *, goes_on: bool) -> Conversati
             hint="ask without --continue; runs without a trace, and of -, are not kept",
         )
     conversation = rlm.converse(corpus, saved)
+    say_warnings(conversation)
+    return conversation
+
+
+def say_warnings(conversation: Conversation) -> None:
+    """Say on standard error what of a saved conversation is not as it was."""
     for warning in conversation.warnings:
         streams.note(f"warning: {warning}")
-    return conversation
 
 
 def keep_last(conversation: Conversation) -> None:

@@ -16,6 +16,7 @@ from rlm_rag.cli.asking import (
     check_models,
     converse,
     keep_last,
+    say_warnings,
     settings_options,
 )
 from rlm_rag.cli.chat_commands import completions, run_command
@@ -110,27 +111,22 @@ def _check(sources: tuple[str, ...], session: str | None, goes_on: bool) -> None
 def _conversation(
     rlm: RLM, sources: tuple[str, ...], session: str | None, loading: Loading, *, goes_on: bool
 ) -> Iterator[Conversation]:
+    if not sources:
+        with rlm.conversation(session=session) as conversation:
+            say_warnings(conversation)
+            yield conversation
+        return
     from rlm_rag.sessions import SessionStore
 
     saved = None if session is None else SessionStore().load(session)
-    if not sources:
-        with rlm.conversation(session=session) as conversation:
-            _say_warnings(conversation)
-            yield conversation
-        return
     with opened(sources, **loading) as corpus:
         if session is None:
             conversation = converse(rlm, corpus, goes_on=goes_on)
         else:
             conversation = rlm.converse(corpus, saved)
-            _say_warnings(conversation)
+            say_warnings(conversation)
         with conversation:
             yield conversation
-
-
-def _say_warnings(conversation: Conversation) -> None:
-    for warning in conversation.warnings:
-        streams.note(f"warning: {warning}")
 
 
 class _Talk:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from rlm_rag.cli import streams
+from rlm_rag.cli.progress import ERASE_LINE
 from rlm_rag.trace.events import (
     Answered,
     BlockOutput,
@@ -25,7 +26,6 @@ from rlm_rag.trace.events import (
 )
 from rlm_rag.trace.sanitize import printable_line
 
-ERASE_LINE = "\r\x1b[K"
 SHORTEST_INTERVAL_SECONDS = 0.1
 
 
