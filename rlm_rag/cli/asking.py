@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.display import Display
 from rlm_rag.cli.model_options import ModelFlags
+from rlm_rag.cli.options import Command, decorated
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import SessionError, TraceError
 from rlm_rag.setting_table import PROFILES, SANDBOXES, STRATEGIES
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rlm_rag.api import SearchableCorpus
     from rlm_rag.conversation import Conversation
     from rlm_rag.rlm import RLM
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Parsed by rlm_rag.settings like a variable or a file's value, hence plain text here.
 _SETTINGS_OPTIONS = (
@@ -54,9 +52,7 @@ _SETTINGS_OPTIONS = (
 
 def settings_options(command: Command) -> Command:
     """Add the options that `rlm_rag.settings` reads."""
-    for option in reversed(_SETTINGS_OPTIONS):
-        command = option(command)
-    return command
+    return decorated(command, _SETTINGS_OPTIONS)
 
 
 def announce(settings: Settings) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, TypedDict, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypedDict
 
 import click
 
+from rlm_rag.cli.options import Command, decorated
 from rlm_rag.errors import UsageError
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ModelFlags(TypedDict):
@@ -56,9 +55,7 @@ _OPTIONS = (
 
 def model_options(command: Command) -> Command:
     """Add the options that say which models are asked, and how."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return decorated(command, _OPTIONS)
 
 
 def take_models(options: dict[str, Any]) -> ModelFlags:

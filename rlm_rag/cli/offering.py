@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.display import Display
 from rlm_rag.cli.model_options import pairs
+from rlm_rag.cli.options import Command, decorated
 from rlm_rag.errors import UsageError
 
 if TYPE_CHECKING:
     from rlm_rag.engine.offers import AskUser, Question
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option(
@@ -51,9 +50,7 @@ class Offering(TypedDict):
 
 def offering_options(command: Command) -> Command:
     """Add the options."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return decorated(command, _OPTIONS)
 
 
 def take_offering(options: dict[str, Any]) -> tuple[Offering, dict[str, Any] | None]:

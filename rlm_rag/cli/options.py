@@ -70,11 +70,16 @@ _SOURCE_OPTIONS = (
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def source_options(command: Command) -> Command:
-    """Add the options that say what of a source is taken."""
-    for option in reversed(_SOURCE_OPTIONS):
+def decorated(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+    """Return a command with options and arguments, which its help lists in their order."""
+    for option in reversed(options):
         command = option(command)
     return command
+
+
+def source_options(command: Command) -> Command:
+    """Add the options that say what of a source is taken."""
+    return decorated(command, _SOURCE_OPTIONS)
 
 
 def take_loading(options: dict[str, Any]) -> Loading:

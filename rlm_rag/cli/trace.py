@@ -7,14 +7,22 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.offering import asker
-from rlm_rag.cli.options import Loading, json_option, opened, source_options, take_loading
+from rlm_rag.cli.options import (
+    Command,
+    Loading,
+    decorated,
+    json_option,
+    opened,
+    source_options,
+    take_loading,
+)
 from rlm_rag.errors import RlmRagError, UsageError
 from rlm_rag.trace.store import RunFile, TraceStore
 
@@ -24,7 +32,6 @@ if TYPE_CHECKING:
     from rlm_rag.engine.answer import Answer
     from rlm_rag.trace.reader import Record, Trace
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 QUESTION_CHARS = 60
 # A longer first or last event is not looked into.
 END_BYTES = 1 << 20
@@ -108,9 +115,7 @@ _MORE_OF = click.FloatRange(min=0)
 
 
 def _again_options(command: Command) -> Command:
-    for option in reversed(_AGAIN_OPTIONS):
-        command = option(command)
-    return command
+    return decorated(command, _AGAIN_OPTIONS)
 
 
 @trace.command()
