@@ -141,9 +141,11 @@ class Recorder:
                 f"the trace {path} cannot be written: {error.strerror or error}",
                 hint="copy it to a folder that can be written, and resume the copy",
             ) from error
+        # Before it is measured: who wrote until now may have written more meanwhile.
+        is_ours = _lock(fd)
         with path.open("rb") as file:
             whole = [len(line) for line in file if line.endswith(b"\n")]
-        if not _lock(fd) or len(whole) != after:
+        if not is_ours or len(whole) != after:
             os.close(fd)
             raise TraceError(
                 f"the trace {path} is being written to: the run goes on",
