@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from rlm_rag.engine.answer import denies
+from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.carried import before
 from rlm_rag.engine.delegate import Delegate
 from rlm_rag.engine.ending import Driver, Ending
@@ -35,7 +36,7 @@ class _Steps:
     search: Search | None = None
 
 
-def _direct(tree: Tree, assignment: Assignment, view: View) -> _Steps:
+def _direct(tree: Tree, assignment: Assignment, view: View, _: ModelCalls) -> _Steps:
     return _Steps(
         load_prompt("direct"),
         lambda: whole_corpus(
@@ -44,7 +45,7 @@ def _direct(tree: Tree, assignment: Assignment, view: View) -> _Steps:
     )
 
 
-def _retrieve(tree: Tree, assignment: Assignment, view: View) -> _Steps:
+def _retrieve(tree: Tree, assignment: Assignment, view: View, _: ModelCalls) -> _Steps:
     services = Services(
         run_id=assignment.run_id,
         view=view,
@@ -67,8 +68,8 @@ def _retrieve(tree: Tree, assignment: Assignment, view: View) -> _Steps:
     return _Steps(load_prompt("retrieve"), found.first, found.again)
 
 
-def _map_reduce(tree: Tree, assignment: Assignment, view: View) -> _Steps:
-    subcalls = SubCalls(calls=model_calls(tree, assignment), lineup=tree.lineup)
+def _map_reduce(tree: Tree, assignment: Assignment, view: View, calls: ModelCalls) -> _Steps:
+    subcalls = SubCalls(calls=calls, lineup=tree.lineup)
     reader = Reader(
         run_id=assignment.run_id,
         subcalls=subcalls,
@@ -85,7 +86,7 @@ def _map_reduce(tree: Tree, assignment: Assignment, view: View) -> _Steps:
     )
 
 
-_STEPS: Mapping[str, Callable[[Tree, Assignment, View], _Steps]] = {
+_STEPS: Mapping[str, Callable[[Tree, Assignment, View, ModelCalls], _Steps]] = {
     "direct": _direct,
     "retrieve": _retrieve,
     "map-reduce": _map_reduce,
@@ -135,7 +136,8 @@ def _with_form(system: str, assignment: Assignment) -> str:
 async def _open_answering(
     strategy: str, tree: Tree, assignment: Assignment, view: View
 ) -> AsyncIterator[Driver]:
-    steps = _STEPS[strategy](tree, assignment, view)
+    calls = model_calls(tree, assignment)
+    steps = _STEPS[strategy](tree, assignment, view, calls)
     record_start(
         tree,
         assignment,
@@ -150,7 +152,7 @@ async def _open_answering(
         system=_with_form(steps.system.system, assignment),
         prepare=steps.prepare,
         search=steps.search,
-        calls=model_calls(tree, assignment),
+        calls=calls,
         root=assignment.root,
         budget=tree.budget,
         limits=tree.limits,

@@ -10,7 +10,7 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Answer, Limits, SearchableCorpus
-from rlm_rag.trace.events import Event, Retrieved, RunStarted, SteppedDown
+from rlm_rag.trace.events import CallSent, Event, Retrieved, RunStarted, SteppedDown
 from rlm_rag.trace.reader import read_trace
 from tests.servers.loopback import Received, Step, failed, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -127,6 +127,7 @@ def test_map_reduce_has_every_document_read_and_answers_from_the_notes(
         return GOOD if "src/retry.py, lines" in request.prompt else "NOTHING"
 
     openai_server.script = script
+    seen: list[Event] = []
     found = rlm_rag.ask(
         corpus,
         "Where is the delay computed?",
@@ -134,12 +135,14 @@ def test_map_reduce_has_every_document_read_and_answers_from_the_notes(
         api_base=openai_server.api_base,
         strategy="map-reduce",
         trace=False,
+        on_event=seen.append,
     )
     assert found.citations[0].status == "verified"
     last = openai_server.prompts[-1]
     assert "[src/retry.py]" in last
     assert "farm" not in last
     assert found.coverage.delegated == 3
+    assert [event.call for event in seen if isinstance(event, CallSent)] == [1, 2, 3, 4]
 
 
 def test_map_reduce_names_what_was_not_read(
