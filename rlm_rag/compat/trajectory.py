@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from rlm_rag.compat.shapes import (
     CodeBlock,
-    ModelUsageSummary,
     REPLResult,
     RLMChatCompletion,
     RLMIteration,
-    UsageSummary,
+    usage_summary,
 )
+from rlm_rag.engine.recorded import usage_of
 from rlm_rag.trace.events import (
     BlockOutput,
     BlockStarted,
@@ -76,17 +76,11 @@ class Trajectory:
 
 
 def _completion(sent: CallSent, reply: ReplyReceived) -> RLMChatCompletion:
-    usage = ModelUsageSummary(
-        int(reply.usage.get("calls") or 0),
-        int(reply.usage.get("input_tokens") or 0),
-        int(reply.usage.get("output_tokens") or 0),
-        reply.usage.get("usd"),
-    )
     return RLMChatCompletion(
         root_model=reply.model,
         prompt=sent.messages[-1]["content"] if sent.messages else "",
         response=reply.text or "",
-        usage_summary=UsageSummary({reply.model: usage}),
+        usage_summary=usage_summary({reply.model: usage_of(reply.usage)}, {}),
         execution_time=reply.seconds,
         error=reply.error,
     )
