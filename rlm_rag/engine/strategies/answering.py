@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from rlm_rag.engine.budget import Budget, LimitReached
@@ -207,8 +207,3 @@ def _answer(reply: str) -> str:
     """Return the answer of a reply: a FINAL that it writes all the same, else all of it."""
     parsed = parse_reply(reply)
     return (parsed.final or stated_answer(parsed.blocks) or reply).strip()
-
-
-def numbered(lines: Sequence[str], first: int) -> str:
-    """Return lines as `read` shows them, `line: text`."""
-    return "\n".join(f"{number}: {line}" for number, line in enumerate(lines, first))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rlm_rag.engine.added import PREFIX
 from rlm_rag.engine.calls import CAP_TOKENS, PricedModel
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
@@ -31,7 +32,7 @@ async def whole_corpus(
         head = f"=== {path} ({total} lines)\n"
         parts.append(head + shown)
         left -= count_tokens(head + shown) + 2
-        if not path.startswith("added:/"):
+        if not path.startswith(PREFIX):
             coverage.delegated(path, 1, lines)
         if lines < total:
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rlm_rag.engine.added import PREFIX
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.view import View
 from rlm_rag.lines import split_lines
@@ -63,7 +64,7 @@ class Passages:
     def _document(self, path: str, lines: list[str], ranges: list[tuple[int, int]]) -> str:
         shown = []
         for first, last in _merged(ranges):
-            if not path.startswith("added:/"):
+            if not path.startswith(PREFIX):
                 self._coverage.read(path, first, last)
             shown.append(_numbered(lines, first, last))
         return f"=== {path} ({len(lines)} lines)\n" + "\n...\n".join(shown)
