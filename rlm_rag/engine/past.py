@@ -190,15 +190,15 @@ class Past:
                 return completion
         return None
 
-    def answer(
-        self, run: str, block: int, seq: int, name: str, arguments: Mapping[str, Any]
-    ) -> Answer | None:
+    def answer(self, run: str, block: int, seq: int, name: str, asked: str) -> Answer | None:
         """Return what the host answered to a call of a block, once; None where it did not.
+
+        `asked` is the digest of the call's arguments.
 
         Raises:
             DivergedError: the block ended, and had not made this call.
         """
-        left = self._answers.get((run, block, name, digest(arguments)))
+        left = self._answers.get((run, block, name, asked))
         if left:
             found = next((answer for answer in left if answer.seq == seq), left[0])
             left.remove(found)

@@ -160,7 +160,8 @@ class Services:
             return await self._retrieve(call, seq)
         handler, bound = self._bound(call, Caller(call.block, seq, seconds=self._seconds))
         arguments = {name: value for name, value in bound.items() if name != "caller"}
-        found = self._past.answer(self._run_id, call.block, seq, call.name, arguments)
+        asked = digest(arguments)
+        found = self._past.answer(self._run_id, call.block, seq, call.name, asked)
         if found is not None:
             return await self._repeat(found, bound)
         if call.name not in self._again:
@@ -168,9 +169,9 @@ class Services:
         try:
             value = await handler(**bound)
         except ServiceError as error:
-            self._record_served(call, seq, arguments, None, error)
+            self._record_served(call, seq, asked, None, error)
             raise
-        self._record_served(call, seq, arguments, value, None)
+        self._record_served(call, seq, asked, value, None)
         return ServiceReply(value)
 
     def _bound(self, call: ServiceCall, caller: Caller) -> tuple[Handler, dict[str, Any]]:
@@ -198,7 +199,7 @@ class Services:
         self,
         call: ServiceCall,
         seq: int,
-        arguments: Mapping[str, Any],
+        asked: str,
         value: Any,
         error: ServiceError | None,
     ) -> None:
@@ -208,7 +209,7 @@ class Services:
                 block=call.block,
                 seq=seq,
                 name=call.name,
-                asked=digest(arguments),
+                asked=asked,
                 result=value,
                 error=None if error is None else error.message,
                 kind=None if error is None else error.kind,
@@ -225,7 +226,7 @@ class Services:
         arguments = bind(call.name, call.args, call.kwargs, _REQUESTS[call.name])
         request = _REQUESTS[call.name](**arguments)
         kept = {name: _recorded(value) for name, value in arguments.items()}
-        found = self._past.answer(self._run_id, call.block, seq, call.name, kept)
+        found = self._past.answer(self._run_id, call.block, seq, call.name, digest(kept))
         if found is not None:
             return _reply_of(found)
         self._past.check_goes_on(self._run_id)
