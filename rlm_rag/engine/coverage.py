@@ -80,11 +80,9 @@ def not_looked_at(question: str, seen: CoverageSummary) -> tuple[str, ...]:
         f"the question asks for all of something, and {seen.untouched:,} of {seen.files:,} files "
         "were neither searched, grepped, read nor delegated"
     )
-    return (
-        (f"{said}; blocks used `context` too, which is not observed",)
-        if (seen.unobserved)
-        else (said,)
-    )
+    if seen.unobserved:
+        said += "; blocks used `context` too, which is not observed"
+    return (said,)
 
 
 @dataclass(slots=True)
@@ -161,8 +159,8 @@ class Coverage:
         """The figures so far, for a corpus with documents of these paths."""
         every = list(paths)
         grepped = self._went_through(every)
-        touched = self._searched.keys() | self._read.keys() | self._delegated.keys() | grepped
         seen = self._searched.keys() | self._read.keys() | self._delegated.keys()
+        touched = seen | grepped
         return CoverageSummary(
             files=len(every),
             searched=len(self._searched),

@@ -140,26 +140,20 @@ class Hosted:
             raise ServiceError("argument", f"{name} is loaded already, under {folder}")
         try:
             documents = await in_thread(_documents_of, libraries[name])
-        except RlmRagError as error:
-            raise ServiceError("library", f"{name} cannot be loaded: {error.message}") from error
-        except Refused as refused:
-            raise ServiceError("limit", f"the library {name} is too large: {refused}") from refused
-        return self._added(name, documents)
-
-    async def _loaded_again(self, name: str, *, caller: Caller) -> None:
-        # As it was then, whatever its source holds now.
-        for path, content in caller.answered:
-            self._view.added.add(path, content)
-
-    def _added(self, name: str, documents: list[tuple[str, str]]) -> list[list[str]]:
-        try:
             self._view.added.check_room(dict(documents))
             return [
                 [self._view.added.add(f"{name}/{path}", content), content]
                 for path, content in documents
             ]
+        except RlmRagError as error:
+            raise ServiceError("library", f"{name} cannot be loaded: {error.message}") from error
         except Refused as refused:
             raise ServiceError("limit", f"the library {name} is too large: {refused}") from refused
+
+    async def _loaded_again(self, name: str, *, caller: Caller) -> None:
+        # As it was then, whatever its source holds now.
+        for path, content in caller.answered:
+            self._view.added.add(path, content)
 
     async def ask_user_question(self, questions: Any, *, caller: Caller) -> Any:
         """Ask the person; a list is answered by a list. The wait is no time of the block."""
