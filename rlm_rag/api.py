@@ -6,7 +6,8 @@ import atexit
 import os
 import shlex
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
@@ -280,3 +281,14 @@ def _searchable(options: LoadOptions, loaded: Callable[..., Corpus]) -> Searchab
 def open_source(corpus: Corpus | Source) -> SearchableCorpus:
     """Return a corpus that can be asked, loaded unless it is one already."""
     return corpus if isinstance(corpus, SearchableCorpus) else load(corpus)
+
+
+@contextmanager
+def opened(corpus: Corpus | Source) -> Iterator[SearchableCorpus]:
+    """Give a corpus that can be asked; one that was loaded for it is closed at the end."""
+    found = open_source(corpus)
+    try:
+        yield found
+    finally:
+        if found is not corpus:
+            found.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from rlm_rag.api import SearchableCorpus, load_origin, open_source
+from rlm_rag.api import SearchableCorpus, load_origin, open_source, opened
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
@@ -105,15 +105,11 @@ class Conversation:
         Raises:
             SourceError, EmptyCorpusError: as `load`.
         """
-        added = open_source(source)
-        try:
+        with opened(source) as added:
             name = _free_name(f"context_{len(self._contexts)}", self._corpus)
             joined = SearchableCorpus.adopt(_joined(self._corpus, added, name))
             self._sources.append(added.origin)
             self._contexts = (*self._contexts, (len(added), added.shape))
-        finally:
-            if added is not source:
-                added.close()
         if self._owned:
             self._corpus.close()
         self._corpus, self._owned = joined, True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from rlm_rag.api import SearchableCorpus, load, load_origin
+from rlm_rag.api import SearchableCorpus, load_origin, opened
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
@@ -120,12 +120,12 @@ def _again(
         on_event=on_event,
         offers=offers,
     )
-    with _opened(corpus, root.options["source"]) as opened:
-        _check_corpus(opened, root.corpus)
+    with _opened(corpus, root.options["source"]) as found:
+        _check_corpus(found, root.corpus)
         return answer_of(
             Run(
-                corpus=opened,
-                retriever=opened.retriever,
+                corpus=found,
+                retriever=found.retriever,
                 question=root.question,
                 options=options,
                 images=() if replays else images_of(trace),
@@ -157,17 +157,16 @@ def changed_since(trace: Trace) -> tuple[str, ...]:
         )
 
 
-@contextmanager
-def _opened(corpus: Corpus | Source | None, origin: str | None) -> Iterator[SearchableCorpus]:
-    if isinstance(corpus, SearchableCorpus):
-        yield corpus
-        return
-    if corpus is None and origin is None:
+def _opened(
+    corpus: Corpus | Source | None, origin: str | None
+) -> AbstractContextManager[SearchableCorpus]:
+    if corpus is not None:
+        return opened(corpus)
+    if origin is None:
         raise UsageError(
             "the trace does not say where the corpus came from", hint="give the corpus too"
         )
-    with load(corpus) if corpus is not None else load_origin(origin or "") as opened:
-        yield opened
+    return load_origin(origin)
 
 
 def _check_corpus(corpus: Corpus, recorded: Mapping[str, Any]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from rlm_rag.api import SearchableCorpus, load_origin, open_source
+from rlm_rag.api import SearchableCorpus, load_origin, open_source, opened
 from rlm_rag.conversation import Conversation
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
@@ -173,12 +174,8 @@ class RLM:
             SandboxError: no worker could be started.
             RunInterrupted: Ctrl-C; a KeyboardInterrupt with the partial answer.
         """
-        opened = open_source(corpus)
-        try:
-            return answer_of(self._run(opened, question, images, schema))
-        finally:
-            if opened is not corpus:
-                opened.close()
+        with opened(corpus) as found:
+            return answer_of(self._run(found, question, images, schema))
 
     def conversation(
         self, corpus: Corpus | Source | None = None, *, session: str | None = None
@@ -221,18 +218,14 @@ class RLM:
         Raises:
             SourceError, EmptyCorpusError, UsageError: as `load` and `ask`.
         """
-        opened = open_source(corpus)
-        try:
+        with opened(corpus) as found:
             return estimate(
-                opened,
+                found,
                 question,
                 names=self._options.names,
                 settings=self._options.asking,
                 limits=self._options.limits,
             )
-        finally:
-            if opened is not corpus:
-                opened.close()
 
     async def ask_async(
         self,
@@ -243,13 +236,9 @@ class RLM:
         schema: Schema | None = None,
     ) -> Answer:
         """The same, awaitable in any event loop; cancelling it ends the run and its worker."""
-        opened = await asyncio.to_thread(open_source, corpus)
-        try:
-            run = self._run(opened, question, images, schema)
+        async with _opened_in_thread(corpus) as found:
+            run = self._run(found, question, images, schema)
             return await asyncio.wrap_future(loop_thread().submit(run.execute()))
-        finally:
-            if opened is not corpus:
-                await asyncio.to_thread(opened.close)
 
     def stream(
         self,
@@ -266,14 +255,10 @@ class RLM:
         """
 
         async def work(tell: Callable[[Event], None], took: Callable[[Run], None]) -> Answer:
-            opened = await asyncio.to_thread(open_source, corpus)
-            try:
-                run = self._run(opened, question, images, schema, also=tell)
+            async with _opened_in_thread(corpus) as found:
+                run = self._run(found, question, images, schema, also=tell)
                 took(run)
                 return await run.execute()
-            finally:
-                if opened is not corpus:
-                    await asyncio.to_thread(opened.close)
 
         return Stream(work)
 
@@ -306,6 +291,16 @@ class RLM:
             images=images,
             form=form_of(schema),
         )
+
+
+@asynccontextmanager
+async def _opened_in_thread(corpus: Corpus | Source) -> AsyncIterator[SearchableCorpus]:
+    found = await asyncio.to_thread(open_source, corpus)
+    try:
+        yield found
+    finally:
+        if found is not corpus:
+            await asyncio.to_thread(found.close)
 
 
 def _both(
