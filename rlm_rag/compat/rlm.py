@@ -99,7 +99,6 @@ class RLM:
         self._made(None)
         self._conversation: Conversation | None = None
         self._turns: Trajectory | None = None
-        self._first: SearchableCorpus | None = None
         if logger is not None:
             logger.log_metadata(self._metadata(backend, other_backends))
 
@@ -148,9 +147,6 @@ class RLM:
         if self._conversation is not None:
             self._conversation.close()
             self._conversation = None
-        if self._first is not None:
-            self._first.close()
-            self._first = None
 
     def __enter__(self) -> Self:
         return self
@@ -217,8 +213,9 @@ class RLM:
 
     def _persistent(self, corpus: SearchableCorpus) -> tuple[Conversation, Trajectory]:
         if self._conversation is None or self._turns is None:
-            self._first, self._turns = corpus, Trajectory(self._log_iteration)
-            self._conversation = self._made(self._turns).conversation(corpus)
+            self._turns = Trajectory(self._log_iteration)
+            options = self._made(self._turns).options
+            self._conversation = Conversation(corpus, options, owned=True)
         else:
             with corpus:
                 self._conversation.add(corpus)
