@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack
 
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.engine.loop_thread import loop_thread
@@ -35,7 +35,7 @@ from rlm_rag.indexes.requests import (
 from rlm_rag.indexes.retriever import ProcessRetriever
 from rlm_rag.kept import default_kept_folder, folder_of
 from rlm_rag.loaders.keeping import Keeping, NotKept
-from rlm_rag.loaders.options import LoadArguments
+from rlm_rag.loaders.options import LoadArguments, sources_and_options
 from rlm_rag.loaders.source import Source, load_corpus
 from rlm_rag.loaders.source import load_sources as _load_sources
 from rlm_rag.scratch import ScratchFolder
@@ -250,19 +250,7 @@ def load_origin(origin: str) -> SearchableCorpus:
     Raises:
         SourceError, EmptyCorpusError, PackedCorpusError: as `load`.
     """
-    words = iter(shlex.split(origin))
-    sources: list[str] = []
-    options: dict[str, Any] = {}
-    for word in words:
-        name = word.removeprefix("--").replace("-", "_")
-        if not word.startswith("--"):
-            sources.append(word)
-        elif name in ("include", "exclude"):
-            options.setdefault(name, []).append(next(words))
-        elif name.startswith("max_"):
-            options[name] = int(next(words))
-        else:
-            options[name.removeprefix("no_")] = not name.startswith("no_")
+    sources, options = sources_and_options(shlex.split(origin))
     return load_sources(sources, **options)
 
 

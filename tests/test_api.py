@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import rlm_rag
+from rlm_rag.api import load_origin
 from rlm_rag.errors import EmptyCorpusError, RetrievalError, SourceError, UsageError
 from rlm_rag.indexes.requests import Hit
 
@@ -45,6 +46,21 @@ def test_the_primitives_work_without_a_model() -> None:
         assert [(s.path, s.line) for s in corpus.symbols("backoff")] == [("src/a.py", 1)]
         assert corpus.read("docs/выбор.md", 2).splitlines()[0].endswith("ждать перед повтором")
         assert "backoff" in corpus.repo_map()
+
+
+def test_what_was_loaded_with_options_is_loaded_again_by_its_origin(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("name,text,more\na,hello,x\nb,world,y\n")
+    with rlm_rag.load(
+        tmp_path / "t.csv",
+        columns=["text"],
+        path_column="name",
+        exclude=["b"],
+        ignore=False,
+        max_file_bytes=1000,
+    ) as first:
+        assert first.origin is not None
+        with load_origin(first.origin) as again:
+            assert (again.origin, again.fingerprint) == (first.origin, first.fingerprint)
 
 
 def test_what_cannot_be_served_is_an_error_that_says_so() -> None:

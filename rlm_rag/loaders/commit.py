@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from rlm_rag.errors import SourceError
+from rlm_rag.loaders.options import sources_and_options
 from rlm_rag.loaders.revisions import find_revision
 
 
@@ -15,7 +16,7 @@ def commit_of(origin: str | None) -> str | None:
     None for several sources, for one outside any repository, and where git is not installed. Of
     a folder it is HEAD, whatever was changed since.
     """
-    sources = [word for word in shlex.split(origin or "") if not word.startswith("--")]
+    sources, _ = sources_and_options(shlex.split(origin or ""))
     if len(sources) != 1:
         return None
     folder, at, name = sources[0].rpartition("@")

@@ -142,6 +142,28 @@ class LoadOptions:
         return selects
 
 
+def sources_and_options(words: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """Return the sources of a command line, and its options as `LoadOptions.words` spells them."""
+    left = iter(words)
+    sources: list[str] = []
+    options: dict[str, Any] = {}
+    for word in left:
+        name = word.removeprefix("--").replace("-", "_")
+        if not word.startswith("--"):
+            sources.append(word)
+        elif name in ("include", "exclude"):
+            options.setdefault(name, []).append(next(left))
+        elif name == "column":
+            options.setdefault("columns", []).append(next(left))
+        elif name == "path_column":
+            options[name] = next(left)
+        elif name.startswith("max_"):
+            options[name] = int(next(left))
+        else:
+            options[name.removeprefix("no_")] = not name.startswith("no_")
+    return sources, options
+
+
 @dataclass(slots=True)
 class LoadReport:
     """What was left out, and what was loaded in part or by a guess; grows during a load."""

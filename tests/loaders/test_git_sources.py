@@ -13,6 +13,7 @@ import pytest
 
 from rlm_rag.errors import SourceError
 from rlm_rag.loaders import clones
+from rlm_rag.loaders.commit import commit_of
 from rlm_rag.loaders.origins import origin_of
 from rlm_rag.loaders.source import load_corpus, load_sources
 from tests.servers.git_http import GitHttpServer
@@ -142,6 +143,13 @@ def test_an_object_that_is_missing_costs_its_file_alone(repo: Path, git: Git) ->
     found, skipped = load(f"{repo}@v1")
     assert found.keys() == {"a", "sub/x"}
     assert "lacks its object" in skipped["old"]
+
+
+def test_the_commit_of_a_source_is_known_whatever_options_it_was_loaded_with(
+    repo: Path, git: Git
+) -> None:
+    with load_corpus(str(repo), include=["sub/"], max_file_bytes=100, hidden=True) as corpus:
+        assert commit_of(corpus.origin) == git("rev-parse", "HEAD")
 
 
 @pytest.mark.parametrize("name", ["{}", "{}@v1", "{}@v1..v2", "{}/s*/x", "file://{}/.git@v1"])
