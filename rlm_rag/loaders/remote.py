@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from rlm_rag.errors import RlmRagError, SourceError
 from rlm_rag.loaders.addresses import GitAddress, WebAddress, parse_address, without_credentials
@@ -17,6 +17,9 @@ from rlm_rag.loaders.options import Entry
 from rlm_rag.loaders.packed_names import is_archive
 from rlm_rag.loaders.revisions import Revision, read_revision
 from rlm_rag.loaders.web import fetch
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "rlm_rag.loaders"
 """Entry points of this group are called like the schemes that they load (`s3` for `s3://...`).
@@ -75,6 +78,9 @@ def _open_by_others(source: str, intake: Intake) -> OpenedSource | None:
     scheme, mark, rest = source.partition(":")
     if not mark or not scheme.isidentifier():
         return None
+    # 20 ms, which no path needs.
+    from importlib.metadata import entry_points
+
     found = next(iter(entry_points(group=GROUP, name=scheme)), None)
     if found is None:
         return None
