@@ -48,7 +48,7 @@ def read_table(location: Path, name: str, intake: Intake) -> Iterator[Entry]:
         UsageError: a column is none of the table's.
         SourceError: it cannot be read, or a line is no record.
     """
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     options = intake.options
     for number, record in enumerate(_records(location, intake), start=1):
         if number == 1:
@@ -157,10 +157,13 @@ def _value(value: object) -> str:
     return str(value)
 
 
-def _unique(wanted: str, taken: set[str]) -> str:
-    path, number = wanted, 2
+def _unique(wanted: str, taken: dict[str, int]) -> str:
+    """Number a path that came before; `taken` has of each the number to try next."""
+    path, number = wanted, taken.get(wanted, 2)
     while path in taken:
         path = numbered_path(wanted, number)
         number += 1
-    taken.add(path)
+    # Counted on, since thousands of records may have one value.
+    taken[wanted] = number
+    taken.setdefault(path, 2)
     return path
