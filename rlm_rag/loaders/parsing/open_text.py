@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
@@ -43,6 +44,8 @@ class TextReader:
     def __init__(self, root: Element, styles: Element, container: Container | None) -> None:
         self._container = container
         self._notes: list[str] = []
+        # By their mark, how many notes there are.
+        self._counts: Counter[str] = Counter()
         self._boxes: list[str] = []
         self._numbered = {
             (attribute(style, "name"), number(attribute(level, "level"), 1))
@@ -200,11 +203,8 @@ class TextReader:
         return self._noted("e" if attribute(note, "note-class") == "endnote" else "", text)
 
     def _noted(self, mark: str, text: str) -> str:
-        opening = f"[^{mark}"
-        taken = sum(
-            note.startswith(opening) and note[len(opening)].isdigit() for note in self._notes
-        )
-        reference = f"{opening}{taken + 1}]"
+        self._counts[mark] += 1
+        reference = f"[^{mark}{self._counts[mark]}]"
         self._notes.append(f"{reference}: {text}")
         return reference
 

@@ -50,8 +50,8 @@ class _Reader:
         self._parts = parts
         self._styles = Styles(container.optional_xml(parts.get("styles", "")))
         self._numbering = Numbering(container.optional_xml(parts.get("numbering", "")))
-        # By the mark and id of a note its number, counted as its reference is met.
-        self._note_numbers: dict[tuple[str, str], int] = {}
+        # By the mark of a note, then its id, its number, counted as its reference is met.
+        self._note_numbers: dict[str, dict[str, int]] = {}
         # What stands in a box, drawn at a paragraph, follows it.
         self._boxes: list[str] = []
 
@@ -132,8 +132,8 @@ class _Reader:
                 yield from self._runs(one)
 
     def _reference(self, mark: str, note_id: str) -> str:
-        counted = sum(known == mark for known, _ in self._note_numbers)
-        shown = self._note_numbers.setdefault((mark, note_id), counted + 1)
+        numbers = self._note_numbers.setdefault(mark, {})
+        shown = numbers.setdefault(note_id, len(numbers) + 1)
         return f"[^{mark}{shown}]"
 
     def _link(self, element: Element) -> str:
@@ -191,7 +191,7 @@ class _Reader:
 
     def _notes(self, root: Element, mark: str) -> Iterator[str]:
         notes = {attribute(note, "id"): note for note in root}
-        for note_id in [known for of, known in self._note_numbers if of == mark]:
+        for note_id in list(self._note_numbers.get(mark, ())):
             note = notes.get(note_id)
             if note is None:
                 continue
