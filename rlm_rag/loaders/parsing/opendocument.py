@@ -16,7 +16,7 @@ from rlm_rag.loaders.parsing.container import (
     number,
     parse_xml,
 )
-from rlm_rag.loaders.parsing.markdown import MAX_COLUMNS, grid
+from rlm_rag.loaders.parsing.markdown import MAX_COLUMNS, grid, one_line
 from rlm_rag.loaders.parsing.open_text import TextReader, rows_of
 from rlm_rag.loaders.parsing.parts import (
     MAX_TEXT_BYTES,
@@ -137,6 +137,6 @@ def _slides(body: Element, meta: Element, reader: TextReader) -> ParsedDocument:
                 continue
             title = attribute(shape, "class") == "title"
             found = [block for block in reader.shape(shape) if block]
-            blocks += [f"# {' '.join(' '.join(found).split())}"] if title and found else found
+            blocks += [f"# {one_line(' '.join(found))}"] if title and found else found
         parts.add(f"slide={position}", "\n\n".join(blocks))
     return parts.done()

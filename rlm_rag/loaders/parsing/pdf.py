@@ -9,6 +9,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from rlm_rag.errors import DocumentError
+from rlm_rag.loaders.parsing.markdown import one_line
 from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, check_count
 from rlm_rag.loaders.parsing.properties import properties_text
 
@@ -16,9 +17,9 @@ _PROPERTIES = ("Title", "Author", "Subject", "Keywords")
 _MAX_BOOKMARKS = 2_000
 _MAX_BOOKMARK_DEPTH = 8
 _MAX_SHOWN_RANGES = 30
-# What PDFium writes for a hyphen that only breaks a word at a line's end.
 # A bullet of a symbol font, which has no code of its own.
 _BULLET = re.compile("^[ \t]*[\ue000-\uf8ff\u2022][ \t]+", re.MULTILINE)
+# What PDFium writes for a hyphen that only breaks a word at a line's end.
 _BROKEN_WORD = re.compile("[\ufffe\x02]\r?\n?(\\S*)[ \t]*")
 
 
@@ -91,7 +92,7 @@ def _bookmarks(document: pypdfium2.PdfDocument) -> Iterator[str]:
         target = bookmark.get_dest()
         index = target.get_index() if target else None
         where = f" (page {index + 1})" if index is not None else ""
-        title = " ".join(bookmark.get_title().split())
+        title = one_line(bookmark.get_title())
         yield f"{'  ' * bookmark.level}- {title}{where}"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rlm_rag.loaders.parsing.markdown import one_line
+
 _MAX_CHARS = 500
 
 
@@ -19,4 +21,4 @@ def properties_text(
 
 
 def _line(name: str, value: str) -> str:
-    return f"{name}: {' '.join(value.split())[:_MAX_CHARS]}"
+    return f"{name}: {one_line(value)[:_MAX_CHARS]}"

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from rlm_rag.errors import DocumentError
-from rlm_rag.loaders.parsing.markdown import heading, table
+from rlm_rag.loaders.parsing.markdown import heading, one_line, table
 from rlm_rag.loaders.parsing.parts import ParsedDocument, plain_text, single
 from rlm_rag.loaders.parsing.properties import properties_text
 
@@ -136,7 +136,7 @@ class _Reader:
 
     def _end_aside(self, kind: str, text: str) -> None:
         if kind == "footnote":
-            self._notes.append(" ".join(text.split()))
+            self._notes.append(one_line(text))
             self._append(f"[^{len(self._notes)}]")
         elif kind == "fldinst":
             found = _HYPERLINK.search(text)
