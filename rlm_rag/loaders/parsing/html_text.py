@@ -80,7 +80,7 @@ class _Renderer:
             items = self._list(node)
             return ["\n".join(items)] if items else []
         if node.tag == "pre":
-            return _fenced(_preformatted(node))
+            return _fenced(node.text(line_break="\n").strip("\n"))
         if node.tag == "table":
             return self._table(node)
         if node.tag == "blockquote":
@@ -165,20 +165,6 @@ class _Renderer:
 def _folded(text: str) -> str:
     lines = (" ".join(line.split(" ")).strip() for line in text.split("\n"))
     return re.sub(r" {2,}", " ", "\n".join(lines)).strip()
-
-
-def _preformatted(node: Node) -> str:
-    pieces: list[str] = []
-    pending: list[Node | str] = [node]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, str):
-            pieces.append(one)
-        elif one.tag == "br":
-            pieces.append("\n")
-        else:
-            pending += reversed(one.children)
-    return "".join(pieces).strip("\n")
 
 
 def _fenced(code: str) -> list[str]:

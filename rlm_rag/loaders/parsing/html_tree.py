@@ -62,14 +62,16 @@ class Node:
             yield node
             pending += [one for one in reversed(node.children) if isinstance(one, Node)]
 
-    def text(self) -> str:
-        """Return all text beneath it."""
+    def text(self, *, line_break: str = "") -> str:
+        """Return all text beneath it; `line_break` is what a `br` is."""
         pieces: list[str] = []
         pending: list[Node | str] = [self]
         while pending:
             one = pending.pop()
             if isinstance(one, str):
                 pieces.append(one)
+            elif one.tag == "br":
+                pieces.append(line_break)
             else:
                 pending += reversed(one.children)
         return "".join(pieces)
