@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from xml.sax.saxutils import quoteattr
 
 from rlm_rag.corpus import Corpus
+from rlm_rag.loaders.parsing.markdown import fence_of
 
-_BACKTICKS = re.compile("`{3,}")
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _LINE_ENDS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
@@ -24,7 +24,7 @@ def as_markdown(corpus: Corpus, *, count_tokens: Callable[[str], int]) -> Iterat
     yield f"```\n{tree_of(corpus.paths())}\n```"
     for document in corpus:
         content = _SURROGATES.sub("\ufffd", document.content)
-        fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(content)), default=0))
+        fence = fence_of(content)
         suffix = PurePosixPath(document.path).suffix[1:]
         language = suffix if suffix.isascii() and suffix.isalnum() else ""
         yield f"\n## {_one_line(document.path)}\n\n{fence}{language}"

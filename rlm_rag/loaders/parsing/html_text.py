@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from rlm_rag.loaders.parsing.html_tree import Node
-from rlm_rag.loaders.parsing.markdown import heading, one_line, raised, table
+from rlm_rag.loaders.parsing.markdown import fence_of, heading, one_line, raised, table
 
 _SILENT = frozenset(
     re.findall(
@@ -170,8 +170,7 @@ def _folded(text: str) -> str:
 def _fenced(code: str) -> list[str]:
     if not code.strip():
         return []
-    longest = max((len(run) for run in re.findall(r"`{3,}", code)), default=2)
-    fence = "`" * (longest + 1)
+    fence = fence_of(code)
     return [f"{fence}\n{code}\n{fence}"]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 MAX_COLUMNS = 16_384
 """As many as a sheet of Excel has."""
+
+_FENCES = re.compile("`{3,}")
 
 
 def one_line(text: str) -> str:
@@ -22,6 +25,11 @@ def heading(level: int, text: str) -> str:
     """Return a heading of level 1 to 6; deeper ones are of level 6."""
     title = one_line(text)
     return f"{'#' * min(max(level, 1), 6)} {title}" if title else ""
+
+
+def fence_of(text: str) -> str:
+    """Return a fence that is longer than any within the text."""
+    return "`" * (1 + max(map(len, _FENCES.findall(text)), default=2))
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 
+from rlm_rag.loaders.parsing.markdown import fence_of
 from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, check_count, plain_text
 
 MAX_OUTPUT_CHARS = 4_000
 """What one cell's outputs may take; the start and the end of longer ones are kept."""
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_FENCE = re.compile(r"`{3,}")
 
 
 def parse(data: bytes) -> ParsedDocument:
@@ -101,6 +101,5 @@ def _bounded(text: str) -> str:
 
 
 def _fenced(text: str, language: str) -> str:
-    longest = max((len(run) for run in _FENCE.findall(text)), default=2)
-    fence = "`" * (longest + 1)
+    fence = fence_of(text)
     return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
