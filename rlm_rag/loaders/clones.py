@@ -22,7 +22,7 @@ from rlm_rag.loaders.addresses import GitAddress, without_credentials
 from rlm_rag.loaders.files import format_bytes
 from rlm_rag.loaders.git import GitFailure, end_git, git_output, git_outputs, start_git
 from rlm_rag.loaders.intake import Intake
-from rlm_rag.loaders.revisions import Revision, require_git
+from rlm_rag.loaders.revisions import Revision, require_git, shown_hash
 
 try:
     import fcntl
@@ -59,7 +59,7 @@ def clone_revision(address: GitAddress, intake: Intake) -> Revision:
     with _clone_of(git, address) as folder:
         commits = [_fetched(git, folder, address, name, intake) for name in names]
     _evict(Path(folder))
-    shown = address.revision or commits[-1][:12]
+    shown = address.revision or shown_hash(commits[-1])
     return Revision(folder, shown, commits[-1], commits[0] if dots else None)
 
 

@@ -152,7 +152,7 @@ def _open_glob(source: str, intake: Intake) -> OpenedSource | None:
     pattern = "/".join(parts[plain:])
     entries = read_tree(str(folder), intake, only=compile_glob(f"/{pattern}"))
     origin = f"{os.path.realpath(folder)}/{pattern}"
-    return OpenedSource("documents", entries, _name_of(folder), f"{source}", origin=origin)
+    return OpenedSource("documents", entries, _name_of(folder), source, origin=origin)
 
 
 def _open_folder(location: Path, intake: Intake) -> OpenedSource:
