@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from pathlib import Path
 
+from rlm_rag.errors import SourceError
 from rlm_rag.loaders.text import SNIFF_BYTES, is_binary
 
 FOLDER_REASON = "a folder, not a file"
+CHECK_FILE_HINT = "Check the file and its permissions."
 
 _START_BYTES = 1 << 18
 _FLAGS = (
@@ -73,6 +76,11 @@ def failure_reason(error: OSError) -> str:
     if error.errno == errno.ELOOP:
         return _KINDS[stat.S_IFLNK]
     return f"not readable: {error.strerror or type(error).__name__}"
+
+
+def unreadable(location: Path, error: OSError) -> SourceError:
+    """Return the error of a file that was asked for by name and cannot be read."""
+    return SourceError(f"Cannot load {location}: {failure_reason(error)}.", hint=CHECK_FILE_HINT)
 
 
 def format_bytes(count: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from rlm_rag.corpus import Skipped
 from rlm_rag.errors import SourceError
 from rlm_rag.loaders.documents import parse_document
-from rlm_rag.loaders.files import failure_reason, too_large_reason
+from rlm_rag.loaders.files import too_large_reason, unreadable
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.options import Entry
 
@@ -39,10 +39,7 @@ def read_mailbox(location: Path, name: str, intake: Intake) -> Iterator[Entry]:
             else:
                 yield from _parts(path, message, intake)
     except OSError as error:
-        raise SourceError(
-            f"Cannot load {location}: {failure_reason(error)}.",
-            hint="Check the file and its permissions.",
-        ) from error
+        raise unreadable(location, error) from error
 
 
 def _parts(path: str, message: bytes, intake: Intake) -> Iterator[Entry]:

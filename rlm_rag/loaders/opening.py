@@ -16,7 +16,7 @@ from rlm_rag.globs import compile_glob
 from rlm_rag.loaders.addresses import without_credentials
 from rlm_rag.loaders.archives import read_archive, read_compressed
 from rlm_rag.loaders.documents import NOT_PARSED, require_parser
-from rlm_rag.loaders.files import failure_reason
+from rlm_rag.loaders.files import CHECK_FILE_HINT, unreadable
 from rlm_rag.loaders.git import printable_path
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.mailbox import SUFFIXES as MAILBOX_SUFFIXES
@@ -192,10 +192,7 @@ def _open_to_read(location: Path) -> IO[bytes]:
     try:
         return location.open("rb")
     except OSError as error:
-        raise SourceError(
-            f"Cannot load {location}: {failure_reason(error)}.",
-            hint="Check the file and its permissions.",
-        ) from error
+        raise unreadable(location, error) from error
 
 
 def _read_single(location: Path, name: str, intake: Intake) -> Iterator[Entry]:
@@ -220,7 +217,7 @@ def _hint(reason: str) -> str:
         return "Copy it to another name if a model may see its text."
     if "max_file_bytes" in reason:
         return "Raise the limit (--max-file-bytes, max_file_bytes=), or split the file."
-    return "Check the file and its permissions."
+    return CHECK_FILE_HINT
 
 
 def _name_of(location: Path) -> str:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from rlm_rag.errors import SourceError
-from rlm_rag.loaders.files import failure_reason, format_bytes
+from rlm_rag.loaders.files import format_bytes, unreadable
 from rlm_rag.loaders.options import Entry
 
 # JSON may write one byte of a text as six: \u0000.
@@ -72,10 +72,7 @@ def read_lines(location: Path, max_file_bytes: int) -> Generator[tuple[int, byte
                 if line.strip():
                     yield number, line
     except OSError as error:
-        raise SourceError(
-            f"Cannot load {location}: {failure_reason(error)}.",
-            hint="Check the file and its permissions.",
-        ) from error
+        raise unreadable(location, error) from error
 
 
 def _entry(line: bytes) -> Entry | None:

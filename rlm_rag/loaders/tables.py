@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm_rag.errors import MissingExtraError, SourceError, UsageError
-from rlm_rag.loaders.files import failure_reason
+from rlm_rag.loaders.files import unreadable
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.options import Entry
 from rlm_rag.loaders.paths import numbered_path
@@ -73,10 +73,7 @@ def _records(location: Path, intake: Intake) -> Iterator[Record]:
         else:
             yield from _json_records(location, intake)
     except OSError as error:
-        raise SourceError(
-            f"Cannot load {location}: {failure_reason(error)}.",
-            hint="Check the file and its permissions.",
-        ) from error
+        raise unreadable(location, error) from error
 
 
 def _csv_records(location: Path, suffix: str, intake: Intake) -> Iterator[Record]:
