@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
-from rlm_rag.errors import DocumentError
 from rlm_rag.loaders.parsing.html_text import markdown_of
 from rlm_rag.loaders.parsing.html_tree import Node, parse_html
 from rlm_rag.loaders.parsing.markdown import one_line
-from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, clean, plain_text
+from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, as_written, clean, decoded_text
 from rlm_rag.loaders.parsing.properties import properties_text
-from rlm_rag.loaders.text import decode_text
 
 # Below this a page is a shell for scripts, or a fragment, and its source says more: where
 # something is marked as the page's main text, and where nothing is.
@@ -30,12 +28,10 @@ def parse(data: bytes) -> ParsedDocument:
     Raises:
         DocumentError: its bytes are no text.
     """
-    decoded = decode_text(data)
-    if decoded is None:
-        raise DocumentError("binary")
+    decoded = decoded_text(data)
     text = page_text(decoded.content)
     if text is None:
-        return plain_text(data)
+        return as_written(decoded)
     parts = Parts()
     parts.add("", text)
     if decoded.warning is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rlm_rag.errors import DocumentError
 from rlm_rag.loaders.files import format_bytes
-from rlm_rag.loaders.text import decode_text
+from rlm_rag.loaders.text import DecodedText, decode_text
 
 MAX_PARTS = 8_000
 """The longest manuals that people read have 5,000 to 6,000 pages."""
@@ -125,9 +125,23 @@ def plain_text(data: bytes, *, warning: str | None = None) -> ParsedDocument:
     Raises:
         DocumentError: its bytes are no text.
     """
+    return as_written(decoded_text(data), warning=warning)
+
+
+def decoded_text(data: bytes) -> DecodedText:
+    """Decode the bytes of a document that is a text.
+
+    Raises:
+        DocumentError: they are no text.
+    """
     decoded = decode_text(data)
     if decoded is None:
         raise DocumentError("binary")
+    return decoded
+
+
+def as_written(decoded: DecodedText, *, warning: str | None = None) -> ParsedDocument:
+    """Return a text as the document that it is."""
     warnings = tuple(one for one in (warning, decoded.warning) if one is not None)
     return ParsedDocument((Part("", decoded.content, decoded.encoding),), (), warnings)
 

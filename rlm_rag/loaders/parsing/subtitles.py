@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from html import unescape
 
-from rlm_rag.errors import DocumentError
 from rlm_rag.loaders.parsing.markdown import one_line
-from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, plain_text
-from rlm_rag.loaders.text import decode_text
+from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, as_written, decoded_text
 
 _TIMES = re.compile(
     r"^[ \t]*(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})[ \t]*-->[ \t]*"
@@ -25,13 +23,11 @@ def parse(data: bytes) -> ParsedDocument:
     Raises:
         DocumentError: its bytes are no text.
     """
-    decoded = decode_text(data)
-    if decoded is None:
-        raise DocumentError("binary")
+    decoded = decoded_text(data)
     text = decoded.content.replace("\r\n", "\n").replace("\r", "\n")
     found = list(_TIMES.finditer(text))
     if not found:
-        return plain_text(data)
+        return as_written(decoded)
     parts = Parts()
     if decoded.warning is not None:
         parts.warn(decoded.warning)
