@@ -50,7 +50,7 @@ class BareRepl:
             ModelError: a name or key that cannot be used.
         """
         async with AsyncExitStack() as stack:
-            limits = options.limits
+            limits, share = options.limits, options.share if has_model else None
             lineup = await stack.enter_async_context(
                 open_lineup(
                     options.names,
@@ -58,11 +58,12 @@ class BareRepl:
                     limits=limits if has_model else replace(limits, usd=None),
                     cache=options.cache,
                     absent=None if has_model else NO_MODEL,
+                    pool=None if share is None else share.pool,
                 )
             )
             view = View(corpus, retriever)
             stack.push_async_callback(view.aclose)
-            budget = Budget(limits)
+            budget = Budget(limits, share=share)
             tree = Tree(
                 budget=budget,
                 limits=limits,

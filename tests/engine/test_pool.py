@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rlm_rag import RLM, load
+from rlm_rag import RLM, Repl, load
 from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.pool import Pool
@@ -60,6 +60,24 @@ def test_a_call_that_was_not_sent_gives_all_back_and_a_lost_one_nothing():
 def test_a_negative_sum_is_refused():
     with pytest.raises(UsageError):
         Pool(usd=-1.0)
+
+
+def test_a_repl_keeps_the_sum_of_its_pool(openai_server):
+    openai_server.script = lambda _: "seven"
+    pool = Pool(usd=4.2)
+    options = {"model": "m", "api_base": openai_server.api_base, "price": "1/1000"}
+    with load(text="a corpus") as corpus, Repl(corpus, share=pool.share(), **options) as repl:
+        said = repl.run("[llm_query(f'{n}').error for n in range(20)]").value
+        assert "left of $4.2 for all runs" in said
+        assert pool.spent_usd == pytest.approx(repl.usage.usd)
+    assert 0 < len(openai_server.received) < 20
+
+
+def test_a_repl_without_a_model_takes_nothing_of_its_pool():
+    pool = Pool(usd=4.2)
+    with load(text="a corpus") as corpus, Repl(corpus, share=pool.share()) as repl:
+        assert "no model is set" in repl.run("llm_query('x').error").value
+    assert pool.left_usd == 4.2
 
 
 def test_runs_of_several_rlms_keep_one_sum(openai_server):
