@@ -97,8 +97,7 @@ class Doubts:
                 f"No output has shown {', '.join(numbers[:MAX_NAMED])}: compute in Python what "
                 "your answer counts or adds, and print it."
             )
-        false = [each for each in self._check(text) if each.status == "false"]
-        if false and self._first("citations"):
+        if false := self._false_citations(text):
             named = "\n".join(f"- {self._why_false(each)}" for each in false[:MAX_NAMED])
             more = f"\n- and {len(false) - MAX_NAMED} more" if len(false) > MAX_NAMED else ""
             parts.append(f"These citations do not stand in the corpus; mend them:\n{named}{more}")
@@ -113,6 +112,13 @@ class Doubts:
             return []
         self._mendings -= 1
         return [f"It has not the form that was asked for:\n{fault}\n{self.form.instruction}"]
+
+    def _false_citations(self, text: str) -> list[Citation]:
+        """Return those that do not stand, the first time that there are any."""
+        if "citations" in self._raised:
+            return []
+        false = [each for each in self._check(text) if each.status == "false"]
+        return false if false and self._first("citations") else []
 
     def _first(self, doubt: str) -> bool:
         first = doubt not in self._raised
