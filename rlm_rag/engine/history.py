@@ -63,7 +63,8 @@ class History:
         system, first, *rest = self._messages
         if self._folded:
             rest = rest[self._folded :]
-            first = replace(first, content=f"{first.content}\n\n{SUMMARY_HEADING}\n{self._summary}")
+            told = f"{SUMMARY_HEADING}\n{self._summary}\n\n{SUMMARY_NOTE}"
+            first = replace(first, content=f"{first.content}\n\n{told}")
         return (system, first, *map(self._cut, rest))
 
     @property

@@ -83,3 +83,13 @@ def test_several_blocks_are_numbered() -> None:
     assert "Output of block 4:\nx" in text
     assert "Output of block 5:\ny" in text
     assert text.endswith("Note: later\n\nTurn 3.")
+
+
+def test_a_summary_says_where_the_turns_stand_in_full() -> None:
+    history = History(system="S", question="Q?", figures="F", status="T")
+    history.replied("one")
+    history.told("two")
+    history.fold(2, "They were short.")
+    first = history.messages[1].content
+    assert "They were short.\n\n(In full they are in the REPL as `history`" in first
+    assert len(history.messages) == 2
