@@ -10,6 +10,22 @@ from rlm_rag.errors import UsageError
 
 # A matcher tries every way to share a path among the stars: with 60 it takes a second a path.
 MAX_STARS = 40
+# How pathspec writes `/**/` between folders, and a pattern that may begin in any of them.
+_ANY_FOLDERS = "(?:/.+)?/"
+_LEADING = "^(?:.+/)?"
+# A star, and what has to come before the next star of the same name: letters, `?`, plain classes.
+_STAR_AND_NEXT = re.compile(
+    r"\[\^/\]\*("
+    r"(?:\\[^/]|[^\\/()\[\]|^$.*+?{}]|\[\^/\](?![*+])"
+    r"|\[(?!\^)(?:[A-Za-z0-9]-[A-Za-z0-9]|[^\]\\/-])+\])+"
+    r")(?=\[\^/\]\*)"
+)
+_STARS = re.compile(r"(?:\[\^/\]\*){2,}")
+_STAR = re.compile(r"\[\^/\]\*")
+# A class that excludes may take a slash, so that the stars beside it are tried in every way:
+# quadratic time at most, for a name or a path.
+_EXCLUDING = re.compile(r"\[\^(?!/\])")
+_MOST_RETRIED = 2
 _PART = re.compile(r"#[a-z]+=")
 
 
@@ -88,6 +104,32 @@ def gitignore_regex(pattern: str) -> re.Pattern[str] | None:
             # A character class that Python reads otherwise than git comes with this warning.
             warnings.simplefilter("error", FutureWarning)
             regex: re.Pattern[str] | None = GitIgnoreSpecPattern(pattern).regex
+            return None if regex is None else _without_retries(regex)
     except (ValueError, re.error, FutureWarning):
         return None
-    return regex
+
+
+def _without_retries(regex: re.Pattern[str]) -> re.Pattern[str] | None:
+    """Return the same expression, told to try each star once; None where that cannot be told.
+
+    What stands between two stars is best taken where it comes first: that leaves the most for
+    the rest. A matcher that does not know it tries every way to share a path among the stars.
+    """
+    text = regex.pattern
+    if _EXCLUDING.search(text) is None:
+        text = _folders_once(text)
+    text = _STARS.sub("[^/]*", text)
+    text = _STAR_AND_NEXT.sub(r"(?>[^/]*?\1)", text)
+    names = _STAR.sub("*", text.replace("[^/]*?", "")).replace("[^/]", "?").split("/")
+    retried = max(name.count("*") for name in names)
+    folders = text.count(_ANY_FOLDERS)
+    return None if max(retried, folders) > _MOST_RETRIED else re.compile(text, regex.flags)
+
+
+def _folders_once(text: str) -> str:
+    first, *others = text.split(_ANY_FOLDERS)
+    if others and first.startswith(_LEADING):
+        first = f"^(?>(?:.+?/)??{first.removeprefix(_LEADING)}(?=/))"
+    between = [f"(?>(?:/.+?)??/{part}(?=/))" for part in others[:-1]]
+    last = [f"{_ANY_FOLDERS}{part}" for part in others[-1:]]
+    return "".join([first, *between, *last])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from rlm_rag.errors import UsageError
-from rlm_rag.globs import compile_glob, compile_globs, without_part
+from rlm_rag.globs import compile_glob, compile_globs, gitignore_regex, without_part
 
 
 @pytest.mark.parametrize(
@@ -88,3 +89,43 @@ def test_a_glob_of_many_stars_is_refused_and_a_run_of_stars_is_one() -> None:
         compile_glob("*a" * 41)
     assert compile_glob("*" * 999 + ".py")("src/a.py")
     assert not compile_glob("*" * 999 + "x")("src/a.py")
+
+
+@pytest.mark.parametrize(
+    ("glob", "path"),
+    [
+        ("*a" * 12 + "*b", "a" * 400),
+        ("**/a/" * 12 + "**/b", "a/" * 200 + "bx"),
+        ("*?a" * 12 + "*b", "xa" * 200),
+        ("*[a-z]a" * 12 + "*b", "xa" * 200),
+    ],
+)
+def test_no_name_makes_a_glob_of_many_stars_try_them_in_every_way(glob: str, path: str) -> None:
+    assert not compile_glob(glob)(path)
+
+
+def test_a_glob_whose_stars_cannot_be_told_to_try_once_is_refused() -> None:
+    with pytest.raises(UsageError, match="Not a glob"):
+        compile_glob("*[!z]" * 6 + "q")
+    assert compile_glob("[!a]*b*")("xbc")
+
+
+PIECES = ("a", "b", ".", "*", "*", "/", "?", "**/", "/**/", "[ab]", "[a-b]", "[!a]")
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=9).map("".join),
+    st.lists(st.text(st.sampled_from("abc."), min_size=1, max_size=4), min_size=1, max_size=5),
+    st.booleans(),
+)
+def test_stars_that_try_once_find_what_stars_find(
+    glob: str, names: list[str], folder: bool
+) -> None:
+    regex = gitignore_regex(glob)
+    assume(regex is not None)
+    assert regex is not None
+    path = "/".join(names) + "/" * folder
+    plain = GitIgnoreSpecPattern(glob).regex
+    assert plain is not None
+    found = [(each.end(), each.lastgroup) for each in plain.finditer(path)]
+    assert [(each.end(), each.lastgroup) for each in regex.finditer(path)] == found

@@ -457,3 +457,10 @@ def test_worktrees_conflicts_submodules_and_sparse_checkouts_list_what_git_does(
     paths, skipped = load(root)
     assert paths == [".gitignore", ".gitmodules", "f", "in/a"]
     assert skipped["out/b"] == "no longer there"
+
+
+def test_an_ignore_file_cannot_make_a_load_try_its_stars_in_every_way(tmp_path: Path) -> None:
+    (tmp_path / ".rlmignore").write_text("*a" * 12 + "*b\n")
+    (tmp_path / ("a" * 200)).write_text("text\n")
+    with load_corpus(str(tmp_path)) as corpus:
+        assert "a" * 200 in list(corpus.paths())
