@@ -12,7 +12,7 @@ from rlm_rag.indexes.time_limit import TimeLimitReached, time_limit
 from rlm_rag.packed import PackedCorpus
 
 SECONDS = 10.0
-"""A glob can be written so that it never ends, and thousands of them take as long."""
+"""What looking up thousands of globs on thousands of paths may take."""
 
 
 def select(corpus: PackedCorpus, request: PathsRequest) -> PathsResult:
