@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -18,6 +19,7 @@ from benchmarks.locate.questions import Question, QuestionSet
 from rlm_rag.evals.locate import tar_documents
 
 ROWS = Path(__file__).resolve().parent.parent / "data" / "locate_issues.jsonl.gz"
+BUILD_TOOLS = ("setuptools<70", "wheel")
 
 
 def issue_sets(cache: Path) -> Iterator[QuestionSet]:
@@ -41,10 +43,20 @@ def issue_sets(cache: Path) -> Iterator[QuestionSet]:
 def _archive(cache: Path, release: str) -> Path:
     path = cache / f"{release.replace('==', '-')}.tar.gz"
     if not path.exists():
-        cache.mkdir(parents=True, exist_ok=True)
         options = ("--no-deps", "--no-binary", ":all:", "--no-build-isolation", "-q")
+        tools = os.pathsep.join(filter(None, (str(_tools(cache)), os.environ.get("PYTHONPATH"))))
         subprocess.run(
             [sys.executable, "-m", "pip", "download", *options, "-d", str(cache), release],
             check=True,
+            env={**os.environ, "PYTHONPATH": tools},
         )
     return path
+
+
+def _tools(cache: Path) -> Path:
+    """Return a folder with what pip reads the releases' metadata with: tools of their years."""
+    folder = cache / "tools"
+    if not folder.exists():
+        command = [sys.executable, "-m", "pip", "install", "-q", "--target", str(folder)]
+        subprocess.run([*command, *BUILD_TOOLS], check=True)
+    return folder
