@@ -7,10 +7,11 @@ It is not thread-safe: the engine's event loop is its only user.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -47,16 +48,41 @@ class LimitReached(Exception):
 class CallEstimate:
     """The most that one call can cost: its counted prompt and the output cap that is sent.
 
-    `usd` is None where the price is not known.
+    `usd` is None where the price is not known; `reply_usd` of it are for each token of the reply.
+    Where so long a reply does not fit, one of `least_output_tokens` is worth having; None: none
+    that is shorter.
     """
 
     input_tokens: int
     output_tokens: int
     usd: float | None = None
+    reply_usd: float = 0.0
+    least_output_tokens: int | None = None
 
     @property
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
+
+    @property
+    def prompt_usd(self) -> float:
+        """What the prompt alone costs, 0 where the price is not known."""
+        return (self.usd or 0.0) - self.output_tokens * self.reply_usd
+
+    def to_dict(self) -> dict[str, float | None]:
+        """What a trace keeps of it."""
+        return {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "usd": self.usd,
+        }
+
+    def shortened(self, output_tokens: int) -> CallEstimate:
+        """Return it with a shorter reply, no longer than it was nor shorter than is of use."""
+        if self.least_output_tokens is None:
+            return self
+        tokens = min(self.output_tokens, max(output_tokens, self.least_output_tokens))
+        usd = None if self.usd is None else self.prompt_usd + tokens * self.reply_usd
+        return replace(self, output_tokens=tokens, usd=usd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +159,8 @@ class Budget:
     ) -> Reservation:
         """Admit one call, waiting while only calls in flight keep it from fitting.
 
-        First come, first served; it ends when nothing is in flight any more at the latest.
+        First come, first served; it ends when nothing is in flight any more at the latest. Where
+        its reply is longer than would fit then, a shorter one is admitted.
 
         Raises:
             LimitReached: it does not fit, whatever the calls in flight turn out to cost.
@@ -141,7 +168,7 @@ class Budget:
         waited = False
         while True:
             try:
-                reservation = self.reserve(estimate, model=model, role=role)
+                reservation = self.reserve(self.fitted(estimate), model=model, role=role)
             except LimitReached as refusal:
                 if not refusal.may_fit_later:
                     self._wake_next()
@@ -176,11 +203,12 @@ class Budget:
                 return
 
     def reserve_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
-        """Admit the run's last root call, out of all that is left.
+        """Admit the run's last root call, out of all that is left, with a shorter reply if need be.
 
         Raises:
             LimitReached: even so it does not fit.
         """
+        estimate = self._fitted(estimate, self._committed(keep_final=False))
         self._check(estimate, keep_final=False)
         self._final_taken = True
         return self._admit(estimate, model, "root", final=True)
@@ -242,6 +270,13 @@ class Budget:
     def expect_final(self, estimate: CallEstimate) -> None:
         """Keep back enough for a final root call of this size from now on."""
         self._final = estimate
+
+    def fitted(self, estimate: CallEstimate) -> CallEstimate:
+        """Return a call with as long a reply as the limits allow once nothing is in flight.
+
+        It may be too large even so: its prompt, or the shortest reply that is of use.
+        """
+        return self._fitted(estimate, self._committed(keep_final=True, in_flight=False))
 
     def count_cached(
         self, *, saved_usd: float = 0.0, model: str = "", role: CallRole = "sub"
@@ -372,6 +407,15 @@ class Budget:
             self._spent.tokens + kept.tokens + promised.tokens,
             self._spent.usd + kept.usd + promised.usd,
         )
+
+    def _fitted(self, estimate: CallEstimate, committed: _Amounts) -> CallEstimate:
+        room = estimate.output_tokens
+        if self._limits.tokens is not None:
+            room = min(room, self._limits.tokens - committed.tokens - estimate.input_tokens)
+        if self._limits.usd is not None and estimate.reply_usd > 0:
+            left_usd = self._limits.usd + ROUNDING_USD - committed.usd - estimate.prompt_usd
+            room = min(room, math.floor(left_usd / estimate.reply_usd))
+        return estimate.shortened(room)
 
     def _check(self, estimate: CallEstimate, *, keep_final: bool) -> None:
         refusal = self._refusal(estimate, self._committed(keep_final=keep_final), keep_final)

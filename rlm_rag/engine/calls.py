@@ -29,6 +29,8 @@ Role = Literal["root", "sub"]
 # Sent as the output cap where a limit on tokens or money needs one and the model's own is larger:
 # replies of root models and leaves stay well below it.
 CAP_TOKENS = 4096
+# Where less is left, the cap shrinks to it, so long as a short block or a cited answer fits.
+LEAST_REPLY_TOKENS = 256
 # A call that was admitted in the last moment still gets this long.
 LEAST_SECONDS = 0.1
 
@@ -181,23 +183,22 @@ class ModelCalls:
     def _expect_final(self, model: PricedModel, asking: _Asking) -> None:
         """The last root call has the same history before it, so it costs about as much."""
         if asking.role == "root" and self._keeps_final and not asking.final:
-            cap = self.output_cap(model.facts, asking.max_output_tokens)
-            self._budget.expect_final(_estimate(model.facts, asking.prompt_tokens, cap))
+            self._budget.expect_final(self._estimate(model, asking))
 
     async def _complete(self, model: PricedModel, asking: _Asking) -> Completion:
         """Have one model serve a call, or one like it that is under way or was kept."""
         _check_window(model, asking.prompt_tokens)
-        cap = self.output_cap(model.facts, asking.max_output_tokens)
         request = ModelRequest(
             messages=asking.messages,
-            max_output_tokens=cap,
+            max_output_tokens=self.output_cap(model.facts, asking.max_output_tokens),
             temperature=model.temperature,
             timeout_seconds=self._timeout(asking.final),
             extra=model.extra,
         )
+        sending = _Sending(request.max_output_tokens)
         if model.shared is None:
             with uncounted():
-                return await self._send(model, asking, request)
+                return await self._send(model, asking, request, sending)
         started = time.monotonic()
         key = model.shared.key(model.name, model.api_base, request)
         twin = None if request.temperature else self._twin(asking)
@@ -206,7 +207,9 @@ class ModelCalls:
         else:
             with uncounted():
                 completion, sent = await model.shared.complete(
-                    key, lambda: self._send(model, asking, request)
+                    key,
+                    lambda: self._send(model, asking, request, sending),
+                    keeps=lambda reply: not sending.was_cut(reply),
                 )
         if not sent:
             self._budget.count_cached(
@@ -216,8 +219,13 @@ class ModelCalls:
             self._record_reply(call, completion.model, completion, started)
         return completion
 
-    async def _send(self, model: PricedModel, asking: _Asking, request: ModelRequest) -> Completion:
-        reservation = await self._reserve(model, asking, request.max_output_tokens)
+    async def _send(
+        self, model: PricedModel, asking: _Asking, request: ModelRequest, sending: _Sending
+    ) -> Completion:
+        reservation = await self._reserve(model, asking)
+        if request.max_output_tokens is not None:
+            sending.cap = reservation.estimate.output_tokens
+            request = replace(request, max_output_tokens=sending.cap)
         call = self._record_call(model, asking, reservation.estimate)
         started = time.monotonic()
         attempts = _Attempts(self._budget, reservation)
@@ -246,8 +254,8 @@ class ModelCalls:
         self._record_reply(call, completion.model, completion, started)
         return completion
 
-    async def _reserve(self, model: PricedModel, asking: _Asking, cap: int | None) -> Reservation:
-        estimate = _estimate(model.facts, asking.prompt_tokens, cap)
+    async def _reserve(self, model: PricedModel, asking: _Asking) -> Reservation:
+        estimate = self._estimate(model, asking)
         if asking.final and self._keeps_final:
             return self._budget.reserve_final(estimate, model=model.name)
         self._expect_final(model, asking)
@@ -260,6 +268,18 @@ class ModelCalls:
         if not self._budget.bounds_replies:
             return None
         return min(CAP_TOKENS, facts.max_output_tokens or CAP_TOKENS)
+
+    def longest_reply(self, model: PricedModel, messages: Sequence[Message], wanted: int) -> int:
+        """The output cap that a leaf call for `wanted` tokens would get of what is left."""
+        prompt_tokens = count_message_tokens(messages)
+        estimate = _estimate(model.facts, prompt_tokens, wanted, shortest=1)
+        return self._budget.fitted(estimate).output_tokens
+
+    def _estimate(self, model: PricedModel, asking: _Asking) -> CallEstimate:
+        cap = self.output_cap(model.facts, asking.max_output_tokens)
+        # A summary that is cut is worth less than none.
+        shortest = None if asking.summary else LEAST_REPLY_TOKENS
+        return _estimate(model.facts, asking.prompt_tokens, cap, shortest=shortest)
 
     def _timeout(self, final: bool) -> float:
         left = self._budget.seconds_left(final=final)
@@ -282,7 +302,7 @@ class ModelCalls:
                 seq=asking.seq,
                 messages=[{"role": m.role, "content": m.content} for m in messages],
                 item=asking.item,
-                estimate={} if estimate is None else asdict(estimate),
+                estimate={} if estimate is None else estimate.to_dict(),
                 summary=asking.summary,
             )
         )
@@ -313,6 +333,18 @@ class ModelCalls:
                 error=error,
             )
         )
+
+
+@dataclass(slots=True)
+class _Sending:
+    """A call on its way: the output cap it is sent with, which the limits may have shrunk."""
+
+    wanted: int | None
+    cap: int | None = None
+
+    def was_cut(self, reply: Completion) -> bool:
+        """Whether a reply ends where the limits ended it, so that with others it were longer."""
+        return reply.finish_reason == "length" and self.cap != self.wanted
 
 
 class _Attempts:
@@ -363,12 +395,22 @@ def _check_window(model: PricedModel, prompt_tokens: int) -> None:
         )
 
 
-def _estimate(facts: ModelFacts, prompt_tokens: int, cap: int | None) -> CallEstimate:
+def _estimate(
+    facts: ModelFacts, prompt_tokens: int, cap: int | None, *, shortest: int | None
+) -> CallEstimate:
     output = cap or 0
-    usd = None
+    usd, reply_usd = None, 0.0
     if facts.price is not None:
         usd = facts.price.usd(input_tokens=prompt_tokens, output_tokens=output)
-    return CallEstimate(input_tokens=prompt_tokens, output_tokens=output, usd=usd)
+        prompt_usd = facts.price.usd(input_tokens=prompt_tokens, output_tokens=0)
+        reply_usd = (usd - prompt_usd) / output if output else 0.0
+    return CallEstimate(
+        input_tokens=prompt_tokens,
+        output_tokens=output,
+        usd=usd,
+        reply_usd=reply_usd,
+        least_output_tokens=shortest,
+    )
 
 
 def _priced(usage: Usage, facts: ModelFacts) -> Usage:

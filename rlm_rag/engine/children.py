@@ -152,7 +152,7 @@ class Children:
         # What a limit left unfinished is an answer in part, as a cut reply is.
         return LeafReply(
             ending.text,
-            truncated=ending.stop_reason != "answered",
+            truncated=ending.is_cut or ending.stop_reason != "answered",
             usage=meter.usage,
             model=root.name,
             citations=check_citations(ending.text, self._view.corpus),

@@ -14,8 +14,8 @@ class Ending:
     """How a run ended: its text, why it stopped, and what a limit or failure said.
 
     `is_answer` is false where there is none, and the text only says so; `is_blind` is true where
-    no block ever ran well, so that the text rests on nothing. `notes` name what of the last reply
-    was not run.
+    no block ever ran well, so that the text rests on nothing; `is_cut` where the output limit of
+    its call cut it. `notes` name what of the last reply was not run.
     """
 
     text: str
@@ -23,6 +23,7 @@ class Ending:
     detail: str | None = None
     is_answer: bool = True
     is_blind: bool = False
+    is_cut: bool = False
     notes: tuple[str, ...] = ()
 
 

@@ -267,7 +267,7 @@ class Loop:
             self._blockless = 0
             return None
         if parsed.final is not None and parsed.final.strip():
-            ending = Ending(parsed.final, "answered")
+            ending = Ending(parsed.final, "answered", is_cut=reply.finish_reason == "length")
             return self._accepted(ending, notes, computed=False, blind=self._is_blind())
         self._blockless += 1
         is_text = reply.text.strip() and reply.finish_reason == "stop" and parsed.final is None
@@ -378,7 +378,13 @@ class Loop:
         text = await self._last_text(completion.text)
         if not text.strip():
             return self._fallback(stop_reason, detail, detail)
-        return Ending(text, stop_reason, detail, is_blind=not self._ran_well)
+        return Ending(
+            text,
+            stop_reason,
+            detail,
+            is_blind=not self._ran_well,
+            is_cut=completion.finish_reason == "length",
+        )
 
     async def _last_text(self, reply: str) -> str:
         """Return the answer that a last reply gives, also where it gives it as code."""

@@ -149,6 +149,7 @@ class Run:
             warnings = (
                 *_unconfined(self._options.sandbox),
                 *ending.notes,
+                *_cut(ending),
                 *lineup.warnings,
                 *_failure(recorder),
                 *_misfit(answer),
@@ -403,6 +404,10 @@ def _unconfined(sandbox: str) -> tuple[str, ...]:
     if sandbox != "none":
         return ()
     return ("no sandbox: code that the model writes runs with your own rights",)
+
+
+def _cut(ending: Ending) -> tuple[str, ...]:
+    return ("the output limit of its call cut the answer off",) if ending.is_cut else ()
 
 
 def _formed(form: Form | None, text: str) -> tuple[str, Any, bool | None]:

@@ -193,6 +193,8 @@ class SubCalls:
         larger = (most or 0) if sent is None else min(CAP_GROWTH * sent, most or CAP_GROWTH * sent)
         if model.facts.context_window is not None:
             larger = min(larger, model.facts.context_window - count_message_tokens(messages))
+        if sent is not None:
+            larger = self._calls.longest_reply(model, messages, larger)
         return larger if larger > max(sent or 0, cut.usage.output_tokens) else None
 
 

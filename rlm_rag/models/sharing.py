@@ -72,12 +72,17 @@ class SharedReplies:
         return _digest(model, api_base, request, self._repetitions[key])
 
     async def complete(
-        self, key: bytes, send: Callable[[], Awaitable[Completion]]
+        self,
+        key: bytes,
+        send: Callable[[], Awaitable[Completion]],
+        *,
+        keeps: Callable[[Completion], bool] = lambda _: True,
     ) -> tuple[Completion, bool]:
         """The completion of `key`, and whether `send` was called for it by this very call.
 
         Where it was not, its usage is a cached call's, with what was saved. Whoever sends for
-        others and is cancelled leaves it to the next of them.
+        others and is cancelled leaves it to the next of them. A later run gets what `keeps`
+        approves.
 
         Raises:
             Exception: what `send` raised, also to those who waited for it.
@@ -85,7 +90,7 @@ class SharedReplies:
         while True:
             ahead = self._in_flight.get(key)
             if ahead is None:
-                return await self._lead(key, send)
+                return await self._lead(key, send, keeps)
             outcome = await asyncio.shield(ahead)
             if outcome.error is not None:
                 raise outcome.error
@@ -93,7 +98,10 @@ class SharedReplies:
                 return saved(outcome.completion), False
 
     async def _lead(
-        self, key: bytes, send: Callable[[], Awaitable[Completion]]
+        self,
+        key: bytes,
+        send: Callable[[], Awaitable[Completion]],
+        keeps: Callable[[Completion], bool],
     ) -> tuple[Completion, bool]:
         mine: asyncio.Future[_Outcome] = asyncio.get_running_loop().create_future()
         self._in_flight[key] = mine
@@ -105,7 +113,7 @@ class SharedReplies:
                 return saved(kept), False
             completion = await send()
             outcome = _Outcome(completion)
-            if self._cache is not None and completion.text:
+            if self._cache is not None and completion.text and keeps(completion):
                 await self._cache.put(key, completion)
             return completion, True
         except Exception as error:

@@ -135,7 +135,12 @@ class Answering:
                 searches += 1
                 prepared = await self._search(words[1].strip(" `*\"'"))
                 continue
-            ending = Ending(_answer(completion.text), "answered", notes=self._notes)
+            ending = Ending(
+                _answer(completion.text),
+                "answered",
+                is_cut=completion.finish_reason == "length",
+                notes=self._notes,
+            )
             if not ending.text:
                 if self._was_blank or self._is_last():
                     return self._without(LimitReached("errors", "the root model said nothing"))
