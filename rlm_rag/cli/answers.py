@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from rlm_rag.cli import streams
+from rlm_rag.cli import streams, terminal
+from rlm_rag.cli.cited import CitedPlaces
 from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
 from rlm_rag.errors import RunInterrupted
+from rlm_rag.trace.sanitize import printable
 
 if TYPE_CHECKING:
     from rlm_rag.engine.answer import Answer
+    from rlm_rag.engine.citations import Citation
 
 
 def answered(ask: Callable[[], Answer]) -> Answer:
@@ -30,10 +34,23 @@ def answered(ask: Callable[[], Answer]) -> Answer:
 
 
 def show_answer(
-    answer: Answer, *, as_json: bool, quiet: bool, require_citations: bool = False
+    answer: Answer,
+    *,
+    origin: str | None = None,
+    as_json: bool,
+    quiet: bool,
+    require_citations: bool = False,
 ) -> int:
-    """Print an answer, and its figures unless `quiet`; return the exit code."""
-    _show(answer, as_json=as_json)
+    """Print an answer, and its figures unless `quiet`; return the exit code.
+
+    `origin` is the corpus's, whose files the cited places open on a terminal.
+    """
+    if as_json:
+        streams.result_json(answer.to_dict())
+    else:
+        _show_text(answer, origin)
+    # What was paid for is shown before anything else can be interrupted.
+    streams.flush()
     if not quiet:
         _show_figures(answer)
     code = _exit_code(answer)
@@ -43,24 +60,46 @@ def show_answer(
     return code
 
 
-def _show(answer: Answer, *, as_json: bool) -> None:
-    if as_json:
-        streams.result_json(answer.to_dict())
+def _show_text(answer: Answer, origin: str | None) -> None:
+    places = CitedPlaces(
+        answer.citations, origin=origin, with_links=terminal.opens_links(sys.stdout)
+    )
+    text = answer.text.rstrip("\n")
+    # An answer of a form is data, and Markdown neither for a pipe nor for an old terminal.
+    if answer.fits is None and terminal.obeys_codes(sys.stdout):
+        streams.result_styled(_rendered(text, places))
     else:
-        _show_text(answer)
-    # What was paid for is shown before anything else can be interrupted.
-    streams.flush()
-
-
-def _show_text(answer: Answer) -> None:
-    streams.result(quote_forgeries(answer.text.rstrip("\n")))
+        streams.result(without_controls(quote_forgeries(text)))
     if answer.citations:
-        streams.heading("\nCitations")
+        streams.result("")
+        streams.heading("Citations")
     for citation in answer.citations:
-        lines = f"{citation.line}"
-        if citation.end_line != citation.line:
-            lines += f"-{citation.end_line}"
-        streams.result(f"  {streams.one_line(citation.path)}:{lines}  {_MARKS[citation.status]}")
+        streams.result_styled(_listed(citation, places))
+
+
+def _rendered(text: str, places: CitedPlaces) -> str:
+    from rlm_rag.cli.markdown import rendered
+
+    return rendered(
+        terminal.in_letters_of(sys.stdout, printable(text)),
+        columns=terminal.columns(sys.stdout),
+        colours=terminal.has_colours(sys.stdout),
+        letters=terminal.shows_all_letters(sys.stdout),
+        pieces=places.pieces,
+        forged=_LIST_LINE,
+    )
+
+
+def _listed(citation: Citation, places: CitedPlaces) -> str:
+    lines = f"{citation.line}"
+    if citation.end_line != citation.line:
+        lines += f"-{citation.end_line}"
+    url = None if citation.status == "false" else places.url(citation.path, citation.line)
+    place = terminal.linked(f"{streams.one_line(citation.path)}:{lines}", url)
+    mark = _MARKS[citation.status]
+    if terminal.has_colours(sys.stdout):
+        mark = terminal.coloured(mark, _CODES[citation.status])
+    return f"  {place}  {mark}"
 
 
 MAX_LOOKED_SHOWN = 12
@@ -69,7 +108,9 @@ _MARKS = {
     "located": "[located]",
     "false": "[FALSE: not found in the corpus]",
 }
-
+_CODES = {"verified": "32", "located": "33", "false": "31"}
+_BREAK = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 
 _LIST_LINE = re.compile(r"\W*citations\W*|.*\[(verified|located|false\b.*)\]\W*", re.IGNORECASE)
 
@@ -78,6 +119,11 @@ def quote_forgeries(text: str) -> str:
     """Mark the lines of an answer that would pass for the checked list below it."""
     lines = text.splitlines(keepends=True)
     return "".join(f"> {line}" if _LIST_LINE.fullmatch(line.strip()) else line for line in lines)
+
+
+def without_controls(text: str) -> str:
+    """Return a text without control characters but line ends, which become LF, and tabs."""
+    return _CONTROL.sub("", _BREAK.sub("\n", text))
 
 
 def _show_figures(answer: Answer) -> None:

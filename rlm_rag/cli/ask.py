@@ -92,7 +92,11 @@ def ask(
             finally:
                 display.close()
             code = show_answer(
-                answer, as_json=as_json, quiet=quiet, require_citations=require_citations
+                answer,
+                origin=corpus.origin,
+                as_json=as_json,
+                quiet=quiet,
+                require_citations=require_citations,
             )
             if settings.trace:
                 keep_last(conversation)

@@ -194,7 +194,12 @@ class _Talk:
             answer = answered(lambda: self._conversation.ask(question, schema=self._schema))
         finally:
             self._display.close()
-        code = show_answer(answer, as_json=self._as_json, quiet=self._quiet)
+        code = show_answer(
+            answer,
+            origin=self._conversation.sources[0][1],
+            as_json=self._as_json,
+            quiet=self._quiet,
+        )
         self._keep()
         if code == INTERRUPTED and not (self._prompt.is_terminal and interrupts.forget()):
             raise KeyboardInterrupt

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from rlm_rag.cli import terminal
+
 SCHEMA_VERSION = 1
 _begun = False
 
@@ -76,7 +78,12 @@ def _nowhere() -> TextIO:
 
 def result(text: str) -> None:
     """Write a line of result: as it is to a pipe or file, without control codes to a terminal."""
-    _write((_safe(text) if _is_terminal(sys.stdout) else text) + "\n")
+    _write((_safe(text) if terminal.is_terminal(sys.stdout) else text) + "\n")
+
+
+def result_styled(text: str) -> None:
+    """Write lines of result that hold codes of our own, and nothing else that could be one."""
+    _write(text + "\n")
 
 
 def one_line(text: str) -> str:
@@ -141,29 +148,15 @@ def _write(text: str) -> None:
 
 def shows_progress() -> bool:
     """Whether standard error is a terminal that can rewrite a line."""
-    return _is_terminal(sys.stderr) and not _is_dumb()
+    return terminal.obeys_codes(sys.stderr)
 
 
 def heading(text: str, rest: str = "") -> None:
-    """Write a line of result whose `text` is bold on a terminal with colours.
-
-    The `NO_COLOR` variable is obeyed (https://no-color.org).
-    """
-    if _is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and not _is_dumb():
-        _write(f"\x1b[1m{_safe(text)}\x1b[0m{_safe(rest)}\n")
+    """Write a line of result whose `text` is bold where there are colours."""
+    if terminal.has_colours(sys.stdout):
+        result_styled(terminal.coloured(_safe(text), "1") + _safe(rest))
     else:
         result(text + rest)
-
-
-def _is_dumb() -> bool:
-    return os.environ.get("TERM", "") in ("", "dumb") and os.name == "posix"
-
-
-def _is_terminal(stream: TextIO) -> bool:
-    try:
-        return stream.isatty()
-    except ValueError:  # closed
-        return False
 
 
 def _safe(text: str) -> str:

@@ -202,7 +202,8 @@ def _answer_again(
             answer = answered(lambda: again(corpus, display))
         finally:
             display.close()
-    return show_answer(answer, as_json=as_json, quiet=quiet)
+    origin = None if corpus is None else corpus.origin
+    return show_answer(answer, origin=origin, as_json=as_json, quiet=quiet)
 
 
 @trace.command()

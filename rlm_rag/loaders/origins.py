@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
+from pathlib import Path
 
+from rlm_rag.globs import without_part
 from rlm_rag.loaders.addresses import GitAddress, parse_address, without_credentials
+from rlm_rag.loaders.options import sources_and_options
 from rlm_rag.loaders.revisions import find_revision
 
 
@@ -30,3 +34,26 @@ def origin_of(source: str) -> str:
             if revision is not None:
                 return f"{os.path.realpath(folder)}@{revision.commits}"
     return os.path.realpath(os.path.expanduser(named))  # noqa: PTH111
+
+
+def file_of(origin: str | None, path: str) -> Path | None:
+    """Return the file that a document of a corpus was read from; None where there is none now.
+
+    What came from a revision, an archive, a page or standard input lies in no file of its own.
+    """
+    sources, _ = sources_and_options(shlex.split(origin or ""))
+    rest = without_part(path)
+    for source in sources:
+        if len(sources) == 1:
+            place, inner = source, rest
+        else:
+            name, _, place = source.partition("=")
+            if rest != name and not rest.startswith(f"{name}/"):
+                continue
+            inner = rest[len(name) + 1 :]
+        folder = Path(place)
+        single = folder.is_file() and inner in ("", folder.name)
+        found = folder if single else folder / inner
+        if found.is_file():
+            return found
+    return None

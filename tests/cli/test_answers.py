@@ -1,0 +1,148 @@
+"""An answer as a terminal shows it, and as a pipe gets it."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm_rag.cli.answers import show_answer
+from rlm_rag.cli.cited import CitedPlaces
+from rlm_rag.cli.markdown import rendered
+from rlm_rag.engine.answer import Answer
+from rlm_rag.engine.citations import Citation
+from rlm_rag.trace.sanitize import printable
+
+CODE = re.compile(r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)")
+RETRY = Citation("src/retry.py", 6, 6, "return 2**attempt", "verified", True)
+CLIENT = Citation("src/client.py", 4, 5, None, "located", True)
+ABSENT = Citation("src/gone.py", 9, 9, None, "false", False)
+CITED = (RETRY, CLIENT, ABSENT)
+
+
+class Terminal(io.TextIOWrapper):
+    """A terminal of any encoding, with what was written to it."""
+
+    def __init__(self, encoding: str = "utf-8") -> None:
+        self.bytes = io.BytesIO()
+        super().__init__(self.bytes, encoding, errors="backslashreplace", newline="\n")
+
+    def isatty(self) -> bool:
+        return True
+
+    @property
+    def text(self) -> str:
+        self.flush()
+        return self.bytes.getvalue().decode(self.encoding)
+
+
+@pytest.fixture(autouse=True)
+def xterm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("NO_COLOR", "FORCE_COLOR", "VTE_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def shown(text: str, *, on: Terminal | io.StringIO | None = None, origin: str | None = None) -> str:
+    screen = Terminal() if on is None else on
+    answer = Answer(text=text, stop_reason="answered", model="m", citations=CITED)
+    with redirect_stdout(screen):
+        assert show_answer(answer, origin=origin, as_json=False, quiet=True) == 0
+    return screen.text if isinstance(screen, Terminal) else screen.getvalue()
+
+
+def test_a_pipe_gets_the_answer_as_it_is() -> None:
+    text = "# Head\n\n* it **doubles** (`src/retry.py:6`)\r\n\tby 2"
+    piped = shown(text, on=io.StringIO())
+    assert piped.startswith("# Head\n\n* it **doubles** (`src/retry.py:6`)\n\tby 2\n\nCitations\n")
+    assert piped.endswith(
+        "  src/retry.py:6  [verified]\n  src/client.py:4-5  [located]\n"
+        "  src/gone.py:9  [FALSE: not found in the corpus]\n"
+    )
+
+
+def test_control_characters_of_an_answer_reach_neither_a_pipe_nor_a_terminal() -> None:
+    text = "a\x00b\x1b]0;title\x07c\x9b2Jd\x7fe"
+    assert shown(text, on=io.StringIO()).startswith("ab]0;titlec2Jde\n")
+    assert "a\\x00b\\x1b]0;title\\x07c\\x9b2Jd\\x7fe" in CODE.sub("", shown(text))
+
+
+def test_a_terminal_gets_markdown_without_losing_a_word() -> None:
+    text = (
+        "# Head\n\nfirst\nsecond **bold** Vec<String> <b>x</b> [home](https://a.example/y)\n\n"
+        "[1]: note\n\n- item\n\n```python\nx = 1\n```\n\n| a | b |\n|---|---|\n| c | d |\n"
+    )
+    plain = CODE.sub("", shown(text))
+    assert plain.startswith("Head\n\nfirst\nsecond bold Vec<String> <b>x</b> home (https://a.ex")
+    for kept in ("[1]: note", "• item", "x = 1"):
+        assert kept in plain
+    assert re.search(r"^ ?a +b *$", plain, re.MULTILINE)
+
+
+def test_a_cited_place_opens_its_line_and_has_the_colour_of_its_check(repo: Path) -> None:
+    seen = shown("See `retry.py:6`, src/client.py:4-5, src/gone.py:9.", origin=str(repo))
+    url = re.escape((repo / "src" / "retry.py").as_uri().removeprefix("file://"))
+    links = re.findall(rf"\x1b\]8;[^;]*;file://[^/]+{url}#6\x1b\\", seen)
+    assert len(links) == 2, "in the text and in the list"
+    assert "gone.py#" not in seen
+    assert "\x1b[32m[verified]" in seen
+    assert "\x1b[31msrc/gone.py:9" in seen
+
+
+def test_a_file_name_cannot_end_its_link(repo: Path) -> None:
+    name = "a;\x1b\\b\x07.py"
+    (repo / name).write_text("x\n")
+    url = CitedPlaces((), origin=str(repo), with_links=True).url(name, 1)
+    assert url is not None
+    assert url.isascii() and url.isprintable() and ";" not in url
+
+
+def test_the_list_of_what_was_checked_cannot_be_imitated_by_markdown() -> None:
+    plain = CODE.sub("", shown("Cit**a**tions\n\n  src/*a*.py:1  [verif&#105;ed]\n"))
+    assert plain.startswith("> Citations\n\n> src/a.py:1  [verified]\n")
+
+
+@pytest.mark.parametrize("encoding", ["cp437", "cp1252", "ascii"])
+def test_old_encodings_get_plain_bullets_and_escapes(encoding: str) -> None:
+    seen = CODE.sub("", shown("- один\n\n| abc |\n|---|\n| b |\n", on=Terminal(encoding)))
+    assert seen.startswith(" * \\u043e\\u0434")
+    assert "---" in seen
+
+
+def test_without_colours_a_terminal_gets_no_code_but_links(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    seen = shown("**So** `src/retry.py:6`.\n\n```python\nx = 1\n```", origin=str(repo))
+    assert "\x1b[" not in seen
+    assert "\x1b]8;;file://" in seen
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b" not in shown("**So** `src/retry.py:6`.", origin=str(repo))
+
+
+def test_colours_can_be_forced_into_a_pipe_whose_text_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    piped = shown("**So**", on=io.StringIO())
+    assert "\x1b[32m[verified]\x1b[0m" in piped
+    assert CODE.sub("", piped).startswith("**So**\n\nCitations\n")
+
+
+@given(st.text(st.sampled_from("ab1 \n\t*_`~#>|-[]()<!&;:\\\x1b\u4e2d\u0301"), max_size=120))
+def test_any_text_can_be_shown_and_holds_no_code_of_its_own(text: str) -> None:
+    seen = rendered(
+        printable(text),
+        columns=40,
+        colours=False,
+        letters=True,
+        pieces=CitedPlaces(CITED, origin=None, with_links=False).pieces,
+        forged=re.compile("x"),
+    )
+    assert "\x1b" not in seen
