@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from rlm_rag.errors import RetrievalError
@@ -57,13 +58,13 @@ def to_json(result: Result) -> Any:
     `before` and `after` only in hits that have neighbours.
     """
     if isinstance(result, SearchResult):
-        return [asdict(hit) for hit in result.hits]
+        return list(map(_fields, result.hits))
     if isinstance(result, SymbolsResult):
-        return [asdict(symbol) for symbol in result.symbols]
+        return list(map(_fields, result.symbols))
     if isinstance(result, BordersResult):
         return [list(border) for border in result.borders]
     if isinstance(result, IndexResult):
-        return asdict(result)
+        return _fields(result)
     if isinstance(result, PathsResult):
         return {name: list(paths) for name, paths in result.found.items()}
     if isinstance(result, TextResult):
@@ -96,7 +97,7 @@ def encode_request(number: int, request: AnyRequest) -> bytes:
         RetrievalError: an argument of it is no JSON value.
     """
     try:
-        value = {"id": number, "kind": type(request).__name__, "fields": asdict(request)}
+        value = {"id": number, "kind": type(request).__name__, "fields": _fields(request)}
         return json.dumps(value).encode("ascii") + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
         raise RetrievalError(f"the request cannot be sent: {error}") from error
@@ -110,8 +111,8 @@ def decode_request(line: bytes) -> tuple[int, AnyRequest]:
 
 def encode_result(number: int, result: Result) -> bytes:
     """Return the answer to the request of that number as one line."""
-    value = {"id": number, "kind": type(result).__name__, "fields": asdict(result)}
-    return json.dumps(value).encode("ascii") + b"\n"
+    value = {"id": number, "kind": type(result).__name__, "fields": _fields(result)}
+    return json.dumps(value, default=_fields).encode("ascii") + b"\n"
 
 
 def encode_failure(number: int, message: str, hint: str | None) -> bytes:
@@ -147,6 +148,16 @@ def decode_result(line: bytes) -> tuple[int, Result | RetrievalError]:
             return number, IndexResult(**fields)
         case _:
             return number, TextResult(**fields)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass as they are: `asdict` copies all that is in them."""
+    return {name: getattr(value, name) for name in _field_names(type(value))}
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
 
 
 def _decoded_grep_hit(hit: dict[str, Any]) -> GrepHit:
