@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
-from functools import cache
 from typing import Any
 
 from rlm_rag.errors import RetrievalError
@@ -152,12 +150,7 @@ def decode_result(line: bytes) -> tuple[int, Result | RetrievalError]:
 
 def _fields(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass as they are: `asdict` copies all that is in them."""
-    return {name: getattr(value, name) for name in _field_names(type(value))}
-
-
-@cache
-def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind))
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
 def _decoded_grep_hit(hit: dict[str, Any]) -> GrepHit:
