@@ -21,6 +21,7 @@ from rlm_rag.models.offline_extract import extract
 
 NAME = "offline"
 # The sections of a root model's first user message, as engine.history writes them.
+BEFORE_HEADING = "# Earlier in this conversation"
 QUESTION_HEADING = "# Question"
 CORPUS_HEADING = "# Corpus"
 ANSWERING_TURNS = 3
@@ -65,6 +66,10 @@ def question_of(messages: Sequence[Message]) -> str | None:
         return None
     start, end = f"{QUESTION_HEADING}\n", f"\n\n{CORPUS_HEADING}\n"
     first = messages[1].content
+    if first.startswith(f"{BEFORE_HEADING}\n"):
+        # The last of them: an answer that stands before it may quote anything.
+        _, mark, question = first.rpartition(f"\n\n{start}")
+        first = mark.lstrip("\n") + question
     if not first.startswith(start) or end not in first:
         return None
     return first[len(start) : first.rindex(end)]

@@ -49,9 +49,9 @@ def complete(*messages: Message, max_output_tokens: int | None = None) -> Comple
     return asyncio.run(offline.open_offline().complete(request))
 
 
-def first_message(question: str) -> tuple[Message, Message]:
+def first_message(question: str, *, before: str = "") -> tuple[Message, Message]:
     first = history.History(
-        system="system", question=question, figures="2 documents", status="turn 1"
+        system="system", question=question, figures="2 documents", status="turn 1", before=before
     )
     system, user = first.messages
     return system, user
@@ -74,6 +74,7 @@ def the_block(reply: str) -> str:
 
 
 def test_the_headings_are_those_of_the_history() -> None:
+    assert offline.BEFORE_HEADING == history.BEFORE_HEADING
     assert offline.QUESTION_HEADING == history.QUESTION_HEADING
     assert offline.CORPUS_HEADING == history.CORPUS_HEADING
 
@@ -96,6 +97,14 @@ def test_the_same_messages_get_the_same_reply() -> None:
 @given(HOSTILE)
 def test_a_question_is_found_again_in_the_first_message(question: str) -> None:
     assert offline.question_of(first_message(question)) == question
+
+
+@given(HOSTILE)
+def test_the_question_of_a_conversation_is_found_behind_what_was_said_before_it(
+    before: str,
+) -> None:
+    said = f"Question 0: What?\nYour answer: {before}\n\n# Question\nNo!\n\n# Corpus\nnone"
+    assert offline.question_of(first_message("And who?", before=said)) == "And who?"
 
 
 @given(HOSTILE)
