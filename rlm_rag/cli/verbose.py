@@ -1,0 +1,102 @@
+"""All of a run as it happens: every block, its output, every look-up and call."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+from contextlib import AbstractContextManager, nullcontext
+
+from rlm_rag.cli import streams, terminal
+from rlm_rag.trace.events import (
+    BlockOutput,
+    BlockStarted,
+    Event,
+    LimitReached,
+    ReplyReceived,
+    Retrieved,
+    Served,
+    TurnStarted,
+)
+from rlm_rag.trace.sanitize import printable, printable_line
+
+INDENT = "   "
+_BOLD, _DIM, _RED = "1", "2", "31"
+
+
+class VerboseLog:
+    """Writes to standard error, with colours where that has some; from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._has_colours = terminal.has_colours(sys.stderr)
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            self._show(event)
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Let somebody else speak to the terminal, which this never takes for itself."""
+        return nullcontext()
+
+    def close(self) -> None:
+        """Nothing of it stays open."""
+
+    def _show(self, event: Event) -> None:
+        match event:
+            case TurnStarted():
+                self._say(f"== turn {event.turn}", _BOLD)
+            case BlockStarted():
+                self._say(f"-- block {event.block}", _DIM)
+                self._say_code(printable(event.code))
+            case BlockOutput():
+                self._say(f"-- output of block {event.block} ({event.seconds:.2f} s)", _DIM)
+                for part in (event.stdout, event.stderr, event.value or ""):
+                    self._say_text(part)
+                self._say_text(event.error or "", _RED)
+            case Retrieved():
+                arguments = ", ".join(f"{key}={value!r}" for key, value in event.arguments.items())
+                self._say(f"{INDENT}{event.name}({arguments})", _DIM)
+            case ReplyReceived():
+                said = event.error or f"replied in {event.seconds:.1f} s"
+                self._say(f"{INDENT}{event.model}: {said}", _RED if event.error else _DIM)
+            case Served(name="advance_phase") if not event.error:
+                self._say(f"== {event.result}", _BOLD)
+            case LimitReached():
+                self._say(f"== limit {event.name}: {event.detail}", _RED)
+
+    def _say(self, line: str, code: str) -> None:
+        """Write one line, whatever it holds."""
+        self._write(printable_line(line), code)
+
+    def _say_text(self, text: str, code: str = "") -> None:
+        text = text.rstrip("\n")
+        if text:
+            for line in printable(text).split("\n"):
+                self._write(INDENT + line, code)
+
+    def _say_code(self, code: str) -> None:
+        shown = highlighted(code) if self._has_colours else code
+        streams.to_stderr("".join(f"{INDENT}{line}\n" for line in shown.rstrip("\n").split("\n")))
+
+    def _write(self, line: str, code: str) -> None:
+        coloured = self._has_colours and code
+        streams.to_stderr((terminal.coloured(line, code) if coloured else line) + "\n")
+
+
+def highlighted(code: str) -> str:
+    """Return printable Python in colours, each line with its own codes and as long as it was."""
+    from rich.console import Console
+    from rich.syntax import Syntax
+
+    screen = io.StringIO()
+    console = Console(
+        file=screen,
+        force_terminal=True,
+        color_system="standard",
+        legacy_windows=False,
+        highlight=False,
+    )
+    text = Syntax(code, "python", theme="ansi_dark", background_color="default").highlight(code)
+    console.print(text, soft_wrap=True, end="")
+    return screen.getvalue()
