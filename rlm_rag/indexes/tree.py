@@ -165,6 +165,16 @@ def _loaded(grammar: Grammar) -> _Loaded:
     return _Loaded(Parser(language), QueryCursor(Query(language, source)))
 
 
+def why_not(grammar: Grammar) -> str | None:
+    """Return why a grammar cannot be used here, None where it can."""
+    try:
+        _loaded(grammar)
+    except (MissingExtraError, ValueError, AttributeError, OSError) as error:
+        # ValueError: a grammar of another tree-sitter, or one that its query does not fit.
+        return str(error)
+    return None
+
+
 def _found(cursor: QueryCursor, root: Node, text: bytes, starts: Sequence[int]) -> Iterator[_Found]:
     """Yield each named place once: where patterns agree on it, the first of the file counts."""
     first: dict[int, tuple[int, dict[str, list[Node]]]] = {}

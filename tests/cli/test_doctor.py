@@ -1,6 +1,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.api import load_sources
+from rlm_rag.cli import doctor, examinations
+from rlm_rag.cli.main import main
+from tests.servers.loopback import raw
+from tests.servers.openai_chat import OpenAiChatServer
 
 from .conftest import Run
 
@@ -11,27 +20,77 @@ def test_what_there_is_is_shown_and_keys_by_name_only(rlm_rag: Run) -> None:
     assert set(checks) == {
         "python",
         "packages",
+        "extras",
         "sandbox",
         "git",
+        "grammars",
         "temporary",
         "traces",
+        "cache",
         "settings",
         "keys",
         "local",
     }
     assert checks["keys"]["detail"] == "set: OPENAI_API_KEY"
+    assert checks["grammars"]["status"] == "ok"
+    assert "docs" in checks["extras"]["detail"]
     assert "very-secret" not in done.stdout + done.stderr
     failed = any(check["status"] == "failed" for check in checks.values())
     assert done.returncode == (1 if failed else 0)
 
 
-def test_it_reads_well_without_json(rlm_rag: Run) -> None:
-    done = rlm_rag("doctor")
-    assert "python" in done.stdout
-    assert "none is set" in done.stdout
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """A working folder and a home without settings, and no slow examination."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    quick = (examinations._settings, examinations._keys)
+    monkeypatch.setattr(doctor, "EXAMINATIONS", quick)
+    return monkeypatch
 
 
-def test_a_broken_setting_is_a_finding(rlm_rag: Run) -> None:
-    done = rlm_rag("doctor", env={"RLM_RAG_SANDBOX": "tin"})
-    assert done.returncode == 1
-    assert "RLM_RAG_SANDBOX must be one of" in done.stdout
+def test_a_model_that_is_set_is_looked_for_and_asked_only_with_ask(
+    here: pytest.MonkeyPatch, openai_server: OpenAiChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    openai_server.script = lambda request: (
+        raw('{"data": [{"id": "qwen"}]}') if request.method == "GET" else "OK"
+    )
+    here.setenv("RLM_RAG_MODEL", "qwen")
+    here.setenv("RLM_RAG_API_BASE", openai_server.api_base)
+    assert main(["doctor"]) == 0
+    assert "answers and has it" in capsys.readouterr().out
+    assert [request.method for request in openai_server.received] == ["GET"]
+    assert main(["doctor", "--ask"]) == 0
+    assert "qwen answers (18 tokens)" in capsys.readouterr().out
+    here.setenv("RLM_RAG_API_BASE", "http://127.0.0.1:9/v1")
+    assert main(["doctor"]) == 1
+    assert "failed  model" in capsys.readouterr().out
+
+
+def test_a_model_without_its_key_fails(here: pytest.MonkeyPatch) -> None:
+    here.setenv("RLM_RAG_MODEL", "openai/gpt-5-mini")
+    here.setenv("RLM_RAG_SUB_MODEL", "offline")
+    root, sub = examinations.examine_models(asks=False)
+    assert (root.status, root.hint is not None) == ("failed", True)
+    assert "OPENAI_API_KEY" in root.detail
+    assert (sub.status, sub.hint) == ("ok", None)
+
+
+def test_it_reads_well_without_json_and_a_broken_setting_is_a_finding(
+    here: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here.setenv("RLM_RAG_SANDBOX", "tin")
+    here.setenv("FORCE_COLOR", "1")
+    assert main(["doctor"]) == 1
+    shown = capsys.readouterr().out
+    assert "\x1b[33mnote   \x1b[0m keys      none is set\n" in shown
+    assert "RLM_RAG_SANDBOX must be one of" in shown
+
+
+def test_a_cache_folder_is_weighed(here: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    here.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert "0 sources, 0.0 MB" in examinations._cache().detail
+    with load_sources([__file__]) as corpus:
+        corpus.search("cache")
+    check = examinations._cache()
+    assert (check.status, "1 sources" in check.detail) == ("ok", True)
