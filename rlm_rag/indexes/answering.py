@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
-from rlm_rag.errors import RetrievalError, UsageError
-from rlm_rag.globs import compile_glob
+from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.catalogue import Catalogue
 from rlm_rag.indexes.definition_cache import FILE_NAME, DefinitionCache
 from rlm_rag.indexes.grep_corpus import grep
 from rlm_rag.indexes.grep_helper import GrepHelper
 from rlm_rag.indexes.outline import outline
 from rlm_rag.indexes.parsers import Parsers
+from rlm_rag.indexes.path_filter import PathFilter
 from rlm_rag.indexes.paths import resolve
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.read import read
@@ -88,6 +88,7 @@ class Answerer:
         self._packed_path = packed_path
         self._helper = GrepHelper(packed_path) if packed_path is not None else None
         self._searcher: Searcher | None = None
+        self._index: SearchIndex | None = None
         self._ends_parsers = parsers is None
         self._parsers = parsers or Parsers()
         self._catalogue: Catalogue | None = None
@@ -144,7 +145,9 @@ class Answerer:
     @property
     def index(self) -> SearchIndex:
         """The search index, brought up to date at the first call."""
-        return self._search_index().index
+        self._search_index()
+        assert self._index is not None
+        return self._index
 
     def go_on(self, seconds: float) -> bool:
         """Parse documents that a request left for lack of time; return whether more are left.
@@ -211,7 +214,8 @@ class Answerer:
 
         _check_text("query", request.query)
         _check_text("path", request.path)
-        return explain(self._search_index(), resolve(self._corpus, request.path), request)
+        path = self._corpus.path(resolve(self._corpus, request.path))
+        return explain(self._search_index(), path, request)
 
     def _text(self, request: OutlineRequest | ReadRequest | RepoMapRequest) -> TextResult:
         match request:
@@ -275,7 +279,7 @@ class Answerer:
         searcher = self._search_index()
         allowed, _ = self._allowed(None, within)
         hits = searcher.search(focus, k=_FOCUS_HITS, allowed=allowed)
-        named = [path for path in searcher.index.paths if focus in path]
+        named = [path for path in self._corpus.paths() if focus in path]
         return [
             *(path for path in named if allowed is None or allowed(path)),
             *(hit.path for hit in hits if hit.score >= _FOCUS_SHARE * hits[0].score),
@@ -284,36 +288,29 @@ class Answerer:
     def _search_index(self) -> Searcher:
         if self._searcher is None:
             # Not before: numpy is slow to import, and no other request needs it.
+            from rlm_rag.indexes.finding import Finder
             from rlm_rag.indexes.index import build_index
+            from rlm_rag.indexes.parts import Alone
             from rlm_rag.indexes.search import Searcher
 
-            index = build_index(
+            self._index = build_index(
                 self._corpus,
                 weights=self._weights,
                 store=self._store,
                 packed_path=self._packed_path,
             )
-            self._searcher = Searcher(self._corpus, index, weights=self._weights)
+            finder = Finder(self._corpus, self._index, weights=self._weights)
+            self._searcher = Searcher(Alone(finder), weights=self._weights)
         return self._searcher
 
     def _allowed(
         self, glob: object, within: Sequence[str] | None
     ) -> tuple[Callable[[str], bool] | None, str | None]:
         """Return the test of a glob and of `within`, and what to say if no path passes it."""
-        inside = None if within is None else frozenset(within).__contains__
-        if glob is None:
-            return inside, None
-        if not isinstance(glob, str):
-            raise RetrievalError(f"path_glob must be a string, not {type(glob).__name__}")
-        try:
-            matches = compile_glob(glob)
-        except UsageError as error:
-            raise RetrievalError(error.message, hint=error.hint) from error
-
-        def allowed(path: str) -> bool:
-            return (inside is None or inside(path)) and matches(path)
-
-        if any(map(allowed, self._corpus.paths())):
+        if glob is None and within is None:
+            return None, None
+        allowed = PathFilter(glob, within)
+        if glob is None or any(map(allowed, self._corpus.paths())):
             return allowed, None
         return allowed, f"no path of the corpus matches path_glob={glob!r}"
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from rlm_rag.indexes.scoring import Scores
 
 SCORE_DIGITS = 4
-# The power of the share of the query that lifts a factor: little, until nearly all is there.
-_LIFT = 4
 # Less than all, so that of equals the one that is no test comes first.
 _MOST_LIFTED = 0.9
 _GROUP_WINDOWS = 64
@@ -23,7 +21,8 @@ class Found:
     """The windows a query found, ascending: their scores before discounts, and their discounts.
 
     `shares` says how much of the query windows hold, 0 to 1: a window that holds all that is
-    asked for is what was meant, whatever its file, and its discount is lifted.
+    asked for is what was meant, whatever its file, and its discount is lifted: by the fourth
+    power of the share, little until nearly all is there.
     """
 
     def __init__(
@@ -58,7 +57,9 @@ class Found:
         windows = self._windows[places]
         scores, discounts = self._scores[places], self._discounts[places]
         less = np.flatnonzero(discounts)
-        missing = 1 - _MOST_LIFTED * self._shares(windows[less]) ** _LIFT
+        # By products: a machine's own power may differ from another's in the last bit.
+        squared = self._shares(windows[less]) ** 2
+        missing = 1 - _MOST_LIFTED * squared * squared
         scores[less] *= 1 - discounts[less] * missing
         return windows, scores
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rlm_rag.indexes.parts import Ending
 from rlm_rag.indexes.terms import raw_words, word_terms
-
-# A name that so many files have tells them apart no more.
-_MOST_NAMESAKES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class FileNames:
         self._holding = {
             term: Named(
                 np.array([number for number, _ in found], np.uint32),
-                np.array([gain for _, gain in found]) * _idf(len(paths), len(found)),
+                np.array([share for _, share in found]),
             )
             for term, found in holding.items()
         }
@@ -52,40 +50,43 @@ class FileNames:
     def sharing(self, term: bytes) -> Named | None:
         """Return the documents whose file name, without its ending, holds a term.
 
-        A document gains ln(1 + (N - n + 0.5) / (n + 0.5)), over the root of how many terms the
-        name has: a name that the question covers whole says more.
+        A document gains 1 over the root of how many terms the name has: a name that the
+        question covers whole says more.
         """
         return self._holding.get(term)
 
-    def named(self, names: Iterable[str]) -> Mapping[int, float]:
+    def endings(self, name: str) -> tuple[int, ...]:
+        """Return how many documents end in a path, then without its first folder, and so on.
+
+        It ends with the first that some document ends in.
+        """
+        counts: list[int] = []
+        for dropped in range(name.count("/") + 1):
+            counts.append(len(self._ending(name, dropped)))
+            if counts[-1]:
+                break
+        return tuple(counts)
+
+    def named(self, names: Mapping[str, Ending]) -> Mapping[int, float]:
         """Return what documents gain by being named, as a path or as the end of one.
 
         Of a path from another machine, the longest end that is here counts: the file in
-        `/usr/lib/python3/site-packages/net/retry.py` is `net/retry.py`. One of several
-        namesakes gains 1 / (1 + ln n).
+        `/usr/lib/python3/site-packages/net/retry.py` is `net/retry.py`.
         """
         gains: dict[int, float] = {}
-        for name in names:
-            found = self._ending(name)
-            if len(found) <= _MOST_NAMESAKES:
-                for number in found:
-                    gains[number] = max(gains.get(number, 0.0), 1 / (1 + log(len(found))))
+        for name, ending in names.items():
+            for number in self._ending(name, ending.dropped):
+                gains[number] = max(gains.get(number, 0.0), ending.gain)
         return gains
 
-    def _ending(self, name: str) -> list[int]:
+    def _ending(self, name: str, dropped: int) -> list[int]:
         parts = name.split("/")
         candidates = self._of_name.get(parts[-1], [])
-        for first in range(len(parts) - 1):
-            ending = "/".join(parts[first:])
-            found = [
-                number
-                for number in candidates
-                if f"/{self._paths[number].partition('#')[0]}".endswith(f"/{ending}")
-            ]
-            if found:
-                return found
-        return candidates
-
-
-def _idf(total: int, holding: int) -> float:
-    return log(1 + (total - holding + 0.5) / (holding + 0.5))
+        if dropped == len(parts) - 1:
+            return candidates
+        ending = "/".join(["", *parts[dropped:]])
+        return [
+            number
+            for number in candidates
+            if f"/{self._paths[number].partition('#')[0]}".endswith(ending)
+        ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rlm_rag.indexes.parts import Rarity, Totals
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.runs import run_starts
 
@@ -28,10 +28,14 @@ _DENSE = 8
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """The scores of one term, of the numbered things alone, or, without numbers, of all."""
+    """How well each holds a term: the numbered things alone, or, without numbers, all.
+
+    `count` of them hold it at all.
+    """
 
     numbers: Numbers | None
     scores: Scores
+    count: int
 
     def add_to(self, totals: Scores, weight: float) -> None:
         if self.numbers is None:
@@ -51,55 +55,75 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Impacts:
-    idf: float
     windows: _Column
     documents: _Column
     size_bytes: int
 
 
-class Ranker:
-    """Scores the windows of an index; keeps what it worked out for recent terms."""
+def totals_of(postings: LivePostings) -> Totals:
+    """Return what an index adds to the totals of its corpus."""
+    return Totals(
+        postings.window_count,
+        int(np.sum(postings.window_lengths, dtype=np.int64)),
+        postings.document_count,
+        int(np.sum(postings.document_lengths, dtype=np.int64)),
+    )
 
-    def __init__(self, postings: LivePostings, weights: Weights) -> None:
+
+class Ranker:
+    """Scores the windows of an index that is part of a corpus of these totals.
+
+    What it worked out for recent terms is kept.
+    """
+
+    def __init__(self, postings: LivePostings, weights: Weights, totals: Totals) -> None:
+        self.totals = totals
         self._postings = postings
         self._weights = weights
         self._cache: OrderedDict[bytes, _Impacts] = OrderedDict()
         self._cached_bytes = 0
         self._document_of = np.asarray(postings.window_documents, np.uint32)
-        self._window_norms = self._norms(postings.window_lengths)
-        self._document_norms = self._norms(postings.document_lengths)
+        self._window_norms = self._norms(
+            postings.window_lengths, totals.window_terms, totals.windows
+        )
+        self._document_norms = self._norms(
+            postings.document_lengths, totals.document_terms, totals.documents
+        )
 
     @property
     def window_documents(self) -> Numbers:
         """The document of each window."""
         return self._document_of
 
-    def idf(self, term: bytes) -> float:
-        """Return a term's inverse window frequency, ln(1 + (N - n + 0.5) / (n + 0.5))."""
-        return self._impacts(term).idf
+    def holding(self, term: bytes) -> tuple[int, int]:
+        """Return how many windows, and how many documents, hold a term."""
+        impacts = self._impacts(term)
+        return impacts.windows.count, impacts.documents.count
 
-    def scores(self, terms: Mapping[bytes, float]) -> Scores:
+    def scores(self, terms: Mapping[bytes, float], rarity: Rarity) -> Scores:
         """Score every window for weighted terms; those that hold none of them have 0."""
         scores = np.zeros(len(self._document_of))
         documents = np.zeros(len(self._document_norms))
         for term, weight in terms.items():
             impacts = self._impacts(term)
-            impacts.windows.add_to(scores, weight)
-            impacts.documents.add_to(documents, weight)
+            impacts.windows.add_to(scores, weight * rarity.windows[term])
+            impacts.documents.add_to(documents, weight * rarity.documents[term])
         if self._weights.whole_file:
             documents *= self._weights.whole_file
             held = np.flatnonzero(scores)
             scores[held] += documents.take(self._document_of[held])
         return scores
 
-    def shares(self, terms: Mapping[bytes, float], windows: NDArray[np.intp]) -> Scores:
+    def shares(
+        self, terms: Mapping[bytes, float], rarity: Rarity, windows: NDArray[np.intp]
+    ) -> Scores:
         """Return how much of the terms, by weight and rarity, these windows hold: 0 to 1."""
         shares = np.zeros(len(windows))
         total = 0.0
         for term, weight in terms.items():
-            impacts = self._impacts(term)
-            shares += weight * impacts.idf * impacts.windows.hold(windows)
-            total += weight * impacts.idf
+            worth = weight * rarity.windows[term]
+            shares += worth * self._impacts(term).windows.hold(windows)
+            total += worth
         return shares / (total or 1.0)
 
     def _impacts(self, term: bytes) -> _Impacts:
@@ -119,8 +143,7 @@ class Ranker:
     def _score(self, term: bytes) -> _Impacts:
         found = self._postings.postings(term)
         windows, counts = found.windows, found.counts.astype(np.float64)
-        idf = _idf(len(self._window_norms), len(windows))
-        scores = idf * self._saturation(counts, self._window_norms[windows])
+        scores = self._saturation(counts, self._window_norms[windows])
         documents, of_document = windows[:0], scores[:0]
         if self._weights.whole_file and len(windows):
             # Windows come in the order of their documents.
@@ -128,33 +151,26 @@ class Ranker:
             firsts = run_starts(of_window)
             documents = of_window[firsts]
             totals = np.add.reduceat(counts, firsts)
-            of_document = _idf(len(self._document_norms), len(documents)) * self._saturation(
-                totals, self._document_norms[documents]
-            )
+            of_document = self._saturation(totals, self._document_norms[documents])
         columns = (
             _column(windows, scores, len(self._window_norms)),
             _column(documents, of_document, len(self._document_norms)),
         )
         size = sum(len(one.scores) * (8 if one.numbers is None else 12) for one in columns)
-        return _Impacts(idf, *columns, size)
+        return _Impacts(*columns, size)
 
-    def _norms(self, lengths: object) -> Scores:
-        known = np.asarray(lengths, np.float64)
-        mean = (float(known.mean()) if len(known) else 0.0) or 1.0
+    def _norms(self, lengths: object, total: int, count: int) -> Scores:
+        mean = (total / count if count else 0.0) or 1.0
         k1, b = self._weights.k1, self._weights.b
-        return k1 * (1 - b + b * known / mean)
+        return k1 * (1 - b + b * np.asarray(lengths, np.float64) / mean)
 
     def _saturation(self, counts: Scores, norms: Scores) -> Scores:
         return counts * (self._weights.k1 + 1) / (counts + norms)
 
 
-def _idf(total: int, holding: int) -> float:
-    return log(1 + (total - holding + 0.5) / (holding + 0.5))
-
-
 def _column(numbers: Numbers, scores: Scores, total: int) -> _Column:
     if len(numbers) * _DENSE < total:
-        return _Column(numbers, scores)
+        return _Column(numbers, scores, len(numbers))
     dense = np.zeros(total)
     dense[numbers] = scores
-    return _Column(None, dense)
+    return _Column(None, dense, len(numbers))

@@ -19,13 +19,14 @@ from rank_bm25 import BM25Okapi
 
 from rlm_rag.indexes.index import SearchIndex, build_index
 from rlm_rag.indexes.ranking import PLAIN
-from rlm_rag.indexes.scoring import Ranker
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.indexes.terms import raw_words, word_terms
 from rlm_rag.indexes.windows import window_count, window_lines
 from rlm_rag.lines import split_lines
 from rlm_rag.packed import PackedCorpus
+
+from .scores import scores_of
 
 Pack = Callable[[Mapping[str, str]], PackedCorpus]
 
@@ -61,7 +62,7 @@ def windows_of(documents: Mapping[str, str]) -> list[list[bytes]]:
 def check(index: SearchIndex, documents: Mapping[str, str], words: list[str]) -> None:
     windows = windows_of(documents)
     query = list(dict.fromkeys(terms_of(" ".join(words))))
-    scores = np.asarray(Ranker(index.postings, PLAIN).scores(dict.fromkeys(query, 1.0)))
+    scores = scores_of(index, dict.fromkeys(query, 1.0))
     assert len(scores) == len(windows)
     if not any(windows):
         # The package divides by the mean length.

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from rlm_rag.indexes.index import build_index
 from rlm_rag.indexes.ranking import PLAIN
-from rlm_rag.indexes.scoring import Ranker
 from rlm_rag.indexes.terms import raw_words, word_terms
 from rlm_rag.indexes.windows import window_count, window_lines
 from rlm_rag.lines import split_lines
 from rlm_rag.packed import PackedCorpus
+
+from .scores import scores_of
 
 Pack = Callable[[Mapping[str, str]], PackedCorpus]
 
@@ -79,7 +80,7 @@ def test_scores_are_those_of_plain_bm25(
         (t for word in words for w in raw_words(word) for t in word_terms(w)), 1.0
     )
     index = build_index(pack(documents), weights=PLAIN)
-    scores = Ranker(index.postings, PLAIN).scores(query).tolist()
+    scores = scores_of(index, query).tolist()
     held = {number: score for number, score in enumerate(scores) if score}
     assert held == pytest.approx(plain_bm25(windows_of(documents), query))
 
@@ -89,7 +90,7 @@ def test_a_share_of_the_whole_files_score_is_added(pack: Pack) -> None:
     corpus = pack({"both.txt": far_apart, "one.txt": "alpha\n" + "filler\n" * 80})
     weights = replace(PLAIN, whole_file=0.4)
     index = build_index(corpus, weights=weights)
-    scores = Ranker(index.postings, weights).scores({b"alpha": 1.0, b"beta": 1.0})
+    scores = scores_of(index, {b"alpha": 1.0, b"beta": 1.0}, weights)
     first_of = index.postings.first_windows
     assert scores[first_of[0]] > scores[first_of[1]]
 

@@ -1,0 +1,193 @@
+"""Finding the best windows of one part of a corpus, by scores that hold for the whole of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlm_rag.indexes.candidates import SCORE_DIGITS, Found, Groups
+from rlm_rag.indexes.kinds import Kind, kind_of
+from rlm_rag.indexes.line_texts import LineTexts
+from rlm_rag.indexes.names import FileNames
+from rlm_rag.indexes.parts import Candidate, Counts, Question, Totals
+from rlm_rag.indexes.query import Query
+from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.scoring import Numbers, Ranker, Scores, totals_of
+from rlm_rag.indexes.windows import WINDOW_LINES, window_lines
+from rlm_rag.packed import PackedCorpus
+from rlm_rag.traits import HEAD_BYTES, trait_of
+
+if TYPE_CHECKING:
+    from rlm_rag.indexes.index import SearchIndex
+
+_KINDS = (None, *Kind)
+
+
+def stretch_first(first: int) -> int:
+    """Return where a window's stretch begins: a definition that holds it may begin there."""
+    return max(1, first - WINDOW_LINES + 1)
+
+
+class Finder:
+    """Counts, and finds windows, in the part of that number of a corpus."""
+
+    def __init__(
+        self, corpus: PackedCorpus, index: SearchIndex, *, weights: Weights, part: int = 0
+    ) -> None:
+        self._corpus = corpus
+        self._index = index
+        self._weights = weights
+        self._part = part
+        self._texts = LineTexts(corpus)
+        self._last_ranker: Ranker | None = None
+
+    def totals(self) -> Totals:
+        """Return what this part adds to the totals of its corpus."""
+        return totals_of(self._index.postings)
+
+    def counts(self, query: Query, totals: Totals) -> Counts:
+        """Return how many here hold what a query asks of a corpus of these totals."""
+        holding = self._ranker(totals).holding
+        terms = (*query.terms, *query.forms)
+        held = {term: holding(term) for term in (*terms, *query.identifiers)}
+        names = self._names
+        shared = ((term, names.sharing(term)) for term in terms if self._weights.file_stem)
+        files = query.file_names if self._weights.named_file else ()
+        defined = query.identifiers if self._weights.defined_identifier else ()
+        return Counts(
+            {term: windows for term, (windows, _) in held.items()},
+            {term: documents for term, (_, documents) in held.items()},
+            {term: len(sharing.documents) for term, sharing in shared if sharing is not None},
+            {name: len(self._defining(name)) for name in defined},
+            {name: names.endings(name) for name in files},
+        )
+
+    def best(self, question: Question, count: int) -> list[Candidate]:
+        """Return the best windows, `count` or all, best first; ties by path, then line."""
+        found = self._found(question)
+        windows, scores = found.best(count)
+        ranks = np.round(scores, SCORE_DIGITS)
+        documents = self._ranker(question.totals).window_documents[windows]
+        chosen = np.lexsort((windows, self._path_order[documents], -ranks))[:count]
+        rows = zip(
+            windows[chosen].tolist(), scores[chosen].tolist(), ranks[chosen].tolist(), strict=True
+        )
+        return [self._candidate(*row) for row in rows]
+
+    def stretches(self, windows: Sequence[int]) -> list[bytes]:
+        """Return the lines of windows, each from its `stretch_first` on, joined by LF."""
+        found = []
+        for window in windows:
+            document, number = self._index.postings.place(window)
+            first, last = window_lines(number, self._index.line_counts[document])
+            found.append(self._texts.lines(document, stretch_first(first), last))
+        return found
+
+    def times(self, window: int, terms: Sequence[bytes]) -> list[int]:
+        """Return how often each of the terms is in a window."""
+        times = []
+        for term in terms:
+            found = self._index.postings.postings(term)
+            at = int(found.windows.searchsorted(window))
+            held = at < len(found.windows) and found.windows[at] == window
+            times.append(int(found.counts[at]) if held else 0)
+        return times
+
+    def _candidate(self, window: int, score: float, rank: float) -> Candidate:
+        postings = self._index.postings
+        document, number = postings.place(window)
+        first, last = window_lines(number, self._index.line_counts[document])
+        length = postings.window_lengths[window]
+        path = self._index.paths[document]
+        return Candidate(self._part, window, path, first, last, length, score, rank)
+
+    def _found(self, question: Question) -> Found:
+        query, rarity, weights = question.query, question.rarity, self._weights
+        ranker = self._ranker(question.totals)
+        scores = ranker.scores({**query.terms, **query.forms}, rarity)
+        documents = ranker.window_documents
+        factor = weights.report_names if query.is_report else 1.0
+        for name, share in rarity.defining.items():
+            bonus = weights.defined_identifier * factor * rarity.windows[name]
+            scores[self._defining(name)] += bonus * share
+        windows = np.flatnonzero(scores).astype(np.intp)
+        if question.allowed is not None:
+            windows = windows[self._are_allowed(documents[windows], question.allowed)]
+        documents, scores = documents[windows], scores[windows]
+        gains = self._gains(question)
+        if gains.any():
+            scores += factor * gains.take(documents)
+        if query.is_report and weights.report_second:
+            scores += weights.report_second * Groups(documents).second_best(scores)
+        discounts = (1 - self._factors(query)).take(self._kinds[documents])
+        shares = partial(ranker.shares, query.terms, rarity)
+        return Found(windows, scores, discounts, shares)
+
+    def _ranker(self, totals: Totals) -> Ranker:
+        if self._last_ranker is None or self._last_ranker.totals != totals:
+            self._last_ranker = Ranker(self._index.postings, self._weights, totals)
+        return self._last_ranker
+
+    def _defining(self, name: bytes) -> Numbers:
+        return np.unique(np.asarray(self._index.defined.get(name, ()), np.uint32))
+
+    def _gains(self, question: Question) -> Scores:
+        """Return what the windows of each document gain by its name."""
+        query, rarity, weights = question.query, question.rarity, self._weights
+        gains = np.zeros(len(self._index.paths))
+        if weights.file_stem:
+            for term, weight in (*query.terms.items(), *query.forms.items()):
+                sharing = self._names.sharing(term)
+                if sharing is not None:
+                    worth = weights.file_stem * weight * rarity.stems.get(term, 0.0)
+                    gains[sharing.documents] += worth * sharing.gains
+        for number, gain in self._names.named(rarity.named).items():
+            gains[number] += weights.named_file * gain
+        return gains
+
+    def _factors(self, query: Query) -> Scores:
+        """Return the factor of each of `_KINDS`."""
+        weights = self._weights
+        prose = weights.report_prose if query.is_report else 1.0
+        of_kind = {
+            Kind.TEST: 1.0 if query.about_tests else weights.test_path,
+            Kind.RECORD: 1.0 if query.about_records else min(prose, weights.record_path),
+            Kind.PROSE: prose,
+            Kind.ASIDE: weights.aside,
+        }
+        return np.array([1.0 if kind is None else of_kind[kind] for kind in _KINDS])
+
+    @cached_property
+    def _kinds(self) -> NDArray[np.intp]:
+        """The place among `_KINDS` of each document."""
+        paths = enumerate(self._index.paths)
+        return np.array([_KINDS.index(self._kind(*one)) for one in paths], np.intp)
+
+    def _kind(self, document: int, path: str) -> Kind | None:
+        content = self._corpus.content_bytes(document)
+        lines = self._corpus.line_count(document)
+        head = bytes(content[:HEAD_BYTES])
+        aside = trait_of(path, head, size_bytes=len(content), lines=lines)
+        return kind_of(path) if aside is None else Kind.ASIDE
+
+    @cached_property
+    def _names(self) -> FileNames:
+        return FileNames(self._index.paths)
+
+    @cached_property
+    def _path_order(self) -> Numbers:
+        """The place of each document in the order of paths."""
+        paths = self._index.paths
+        order = np.empty(len(paths), np.uint32)
+        order[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
+        return order
+
+    def _are_allowed(self, documents: Numbers, allowed: Callable[[str], bool]) -> NDArray[np.bool_]:
+        kept = np.zeros(len(self._index.paths), np.bool_)
+        for number in np.unique(documents).tolist():
+            kept[number] = allowed(self._index.paths[number])
+        return kept[documents]

@@ -1,0 +1,21 @@
+"""The scores of a corpus in one part, as its own counts make them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rlm_rag.indexes.index import SearchIndex
+from rlm_rag.indexes.parts import Counts, Rarity
+from rlm_rag.indexes.ranking import PLAIN, Weights
+from rlm_rag.indexes.scoring import Ranker, Scores, totals_of
+
+
+def scores_of(index: SearchIndex, terms: Mapping[bytes, float], weights: Weights = PLAIN) -> Scores:
+    """Return the score of every window for weighted terms."""
+    totals = totals_of(index.postings)
+    ranker = Ranker(index.postings, weights, totals)
+    held = {term: ranker.holding(term) for term in terms}
+    windows = {term: count for term, (count, _) in held.items()}
+    documents = {term: count for term, (_, count) in held.items()}
+    counts = Counts(windows, documents, {}, {}, {})
+    return ranker.scores(terms, Rarity.of(totals, counts))
