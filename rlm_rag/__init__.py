@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from rlm_rag.engine.answer import Answer
     from rlm_rag.engine.citations import Citation
     from rlm_rag.engine.limits import Limits
+    from rlm_rag.engine.mapping import FileAnswer, MapSummary
     from rlm_rag.engine.offers import Question, Tool
     from rlm_rag.errors import RlmRagError, RunInterrupted
+    from rlm_rag.mapping import Map
     from rlm_rag.recovery import replay, resume
     from rlm_rag.repl import Repl
     from rlm_rag.rlm import RLM, ask
@@ -31,6 +33,9 @@ _HOMES = {
     "Skipped": "rlm_rag.corpus",
     "Answer": "rlm_rag.engine.answer",
     "Citation": "rlm_rag.engine.citations",
+    "FileAnswer": "rlm_rag.engine.mapping",
+    "MapSummary": "rlm_rag.engine.mapping",
+    "Map": "rlm_rag.mapping",
     "Limits": "rlm_rag.engine.limits",
     "Question": "rlm_rag.engine.offers",
     "Repl": "rlm_rag.repl",
@@ -48,7 +53,10 @@ __all__ = [
     "Conversation",
     "Corpus",
     "Document",
+    "FileAnswer",
     "Limits",
+    "Map",
+    "MapSummary",
     "Question",
     "Repl",
     "RlmRagError",

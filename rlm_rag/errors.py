@@ -195,6 +195,12 @@ class RunFolderError(RlmRagError):
     kind = "run_folder"
 
 
+class AnswerFileError(RlmRagError):
+    """A file of a map's answers that cannot be read, written, or gone on with as it is."""
+
+    kind = "answer_file"
+
+
 class TraceError(RlmRagError):
     """A trace that cannot be found, read or written."""
 

@@ -25,6 +25,7 @@ from rlm_rag.engine.pool import Share
 from rlm_rag.engine.run import Run
 from rlm_rag.errors import SessionError, UsageError
 from rlm_rag.loaders.source import Source
+from rlm_rag.mapping import Map, map_options
 from rlm_rag.sandbox.confine.libraries import library_files
 from rlm_rag.sandbox.confine.view import LEAST_MEMORY_BYTES, WorkerLimits
 from rlm_rag.sandbox.docker import DEFAULT_IMAGE
@@ -125,6 +126,7 @@ class RLM:
         share: Share | None = None,
     ) -> None:
         _check_types(model=(model, str), limits=(limits, Limits), on_event=(on_event, Callable))
+        self._has_limits = limits is not None
         self._options = RunOptions(
             names=_names(model, sub_model, models_at_depth, fallback_models, allow_models),
             asking=_asking(api_base, headers, price, temperature, model_options),
@@ -226,6 +228,22 @@ class RLM:
                 settings=self._options.asking,
                 limits=self._options.limits,
             )
+
+    def map(self, corpus: Corpus | Source, prompt: str, *, out: str | Path | None = None) -> Map:
+        """Ask `prompt` of every document for itself; iterate over the answers as they come.
+
+        Sub-models read (`sub_model`, or `model`), as `map_files` has them read: large documents
+        in parts. Without `limits` there may be as many calls as there are parts. `out` is a file
+        that gets each answer as a line of JSON; one that holds some already is gone on with:
+        what has an answer to this prompt by this model, and has not changed, is not asked again.
+
+        Raises:
+            UsageError: the prompt or an option cannot be used.
+            AnswerFileError: `out` holds something else, or answers to something else.
+            SourceError, EmptyCorpusError: as `load`.
+        """
+        options = map_options(self._options, bounds_calls=self._has_limits)
+        return Map(corpus, prompt, options, out=None if out is None else Path(out))
 
     async def ask_async(
         self,

@@ -80,6 +80,8 @@ class Activity:
         match event:
             case RunStarted():
                 self._limits = event.limits
+                if event.strategy == "map":
+                    self._doing = f"mapping {event.corpus['documents']:,} documents"
             case TurnStarted():
                 self._turn, self._doing = event.turn, "asking the model"
                 self._begin_turn()

@@ -27,6 +27,7 @@ COMMANDS: dict[str, Row] = {
     "repo-map": Row("retrieval", "repo_map", "Show the definitions the rest leans on most."),
     "pack": Row("pack", "pack", "Write a corpus as one text, or list what is in it."),
     "index": Row("index", "index", "Build, show, verify and clear the stored search indexes."),
+    "map": Row("map", "map_", "Ask a prompt of every document; an answer each, as JSON lines."),
     "eval": Row("eval", "eval_", "Run long-context benchmarks, and report and compare them."),
     "trace": Row("trace", "trace", "List, show, resume, replay and clear past runs."),
     "config": Row("config", "config", "Show the settings in force and where each comes from."),

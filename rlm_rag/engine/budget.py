@@ -115,7 +115,8 @@ class Budget:
     One final root call is kept back from the start in calls, tokens, money and time; only
     `reserve_final` may use it. `final` estimates it until `expect_final` knows better. A run that
     is taken up again has taken `elapsed_seconds`, and `carry_over` counts what it had spent. A
-    `share` in a pool of money bounds it besides.
+    `share` in a pool of money bounds it besides. Without `keeps_final` there is no root model whose
+    last call would have to be kept back.
     """
 
     def __init__(
@@ -126,13 +127,14 @@ class Budget:
         final: CallEstimate | None = None,
         elapsed_seconds: float = 0.0,
         share: Share | None = None,
+        keeps_final: bool = True,
     ) -> None:
         self._limits = limits
         self._share = share
         self._clock = clock
         self._started = clock() - elapsed_seconds
         self._final = final or CallEstimate(0, 0, 0.0)
-        self._final_taken = False
+        self._final_taken = not keeps_final
         self._pending: dict[int, _Pending] = {}
         self._promised = _Amounts()
         # Those who wait for money of a pool are woken by whichever run gives some back.

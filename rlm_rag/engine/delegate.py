@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rlm_rag.engine.caller import Caller, Refused
@@ -53,20 +53,33 @@ class Delegate:
         return [part.reply.to_json() for part in parts] or [reply.to_json()]
 
     async def map_files(
-        self, files: Any, prompt: Any, model: str | None = None, *, caller: Caller
+        self,
+        files: Any,
+        prompt: Any,
+        model: str | None = None,
+        *,
+        caller: Caller,
+        tell: Callable[[str, LeafReply], None] | None = None,
     ) -> dict[str, dict[str, Any]]:
-        """Return a reply for each document that paths, globs and entries mean, by path."""
+        """Return a reply for each document that paths, globs and entries mean, by path.
+
+        `tell` is given each as it comes; what it raises ends the map.
+        """
         try:
             chosen = self._subcalls.chosen(model)
             asked = _checked_prompt(prompt)
             found = await self._found(files)
         except (Refused, RetrievalError) as error:
             return {"": failed(str(error)).to_json()}
+
+        async def read(place: int, path: str, one: Material | str) -> LeafReply:
+            reply = await self._read(one, asked, chosen, caller.at(place))
+            if tell is not None:
+                tell(path, reply)
+            return reply
+
         replies = await gather_within(
-            (
-                self._read(one, asked, chosen, caller.at(place))
-                for place, one in enumerate(found.values())
-            ),
+            (read(place, path, one) for place, (path, one) in enumerate(found.items())),
             caller.seconds,
         )
         return {path: reply.to_json() for path, reply in zip(found, replies, strict=True)}

@@ -185,6 +185,7 @@ def joined(path: str, parts: Sequence[Part]) -> LeafReply:
         truncated=any(reply.truncated for reply in replies),
         usage=sum((reply.usage for reply in replies), Usage()),
         model=next((reply.model for reply in replies if reply.model), ""),
+        limit=next((reply.limit for reply in replies if reply.limit), None),
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.budget import LimitReached
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls, PricedModel, told
@@ -32,7 +33,8 @@ MOST_AT_ONCE = 1024
 class LeafReply:
     """What a sub-model or a child came to; `too_long` says that its prompt passed the window.
 
-    `citations` are those of a child's answer, as they were checked.
+    `citations` are those of a child's answer, as they were checked. `limit` names the limit that
+    kept it from being sent.
     """
 
     text: str
@@ -42,6 +44,7 @@ class LeafReply:
     model: str = ""
     too_long: bool = False
     citations: tuple[Citation, ...] = ()
+    limit: StopReason | None = None
 
     @property
     def ok(self) -> bool:
@@ -60,9 +63,9 @@ class LeafReply:
         }
 
 
-def failed(message: str, *, too_long: bool = False) -> LeafReply:
+def failed(message: str, *, too_long: bool = False, limit: StopReason | None = None) -> LeafReply:
     """Return the reply of a call that failed, or was not made."""
-    return LeafReply(f"Error: {message}", error=message, too_long=too_long)
+    return LeafReply(f"Error: {message}", error=message, too_long=too_long, limit=limit)
 
 
 class SubCalls:
@@ -149,7 +152,7 @@ class SubCalls:
         try:
             completion = await self._send(model, messages, caller, max_tokens)
         except LimitReached as reached:
-            return failed(f"not sent: {reached.detail}")
+            return failed(f"not sent: {reached.detail}", limit=reached.name)
         except ContextWindowError as error:
             return failed(_too_long(error, messages), too_long=True)
         except ModelError as error:

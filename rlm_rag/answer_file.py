@@ -1,0 +1,195 @@
+"""A file of JSON lines with an answer for each document, which a later run goes on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rlm_rag.engine.mapping import FileAnswer
+from rlm_rag.errors import AnswerFileError
+from rlm_rag.trace.syncing import BackgroundSync
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks.
+    fcntl = None  # type: ignore[assignment]
+
+SCHEMA_VERSION = 1
+MAX_FILE_BYTES = 4 << 30
+"""A larger file is not read: no map writes one."""
+
+_FILE_MODE = 0o600
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The lines that stay, in order, and the digests of documents whose answer is ok."""
+
+    lines: list[bytes] = field(default_factory=list)
+    digests: dict[str, str] = field(default_factory=dict)
+    is_whole: bool = True
+
+
+class AnswerFile:
+    """Answers to one prompt by one model, `asked` being the digest of both.
+
+    What it holds is read when it is made: `knows` tells which documents have an answer that is
+    ok, so that they are not asked about again. With `with` it can be written: a torn last line,
+    answers that are not ok and those of `outdated` texts go, and no other process writes to it.
+    Answers of documents that are not asked about stay.
+
+    Raises:
+        AnswerFileError: it cannot be read, or holds something else, or answers to something else.
+    """
+
+    def __init__(self, path: Path, *, asked: str) -> None:
+        self._path = path
+        self._asked = asked
+        self._kept = self._read()
+        self._outdated: set[str] = set()
+        self._file: FileIO | None = None
+        self._sync: BackgroundSync | None = None
+
+    def knows(self, path: str, digest: str) -> bool:
+        """Whether there is an answer about that text of a document; another text's is dropped."""
+        known = self._kept.digests.get(path)
+        if known is not None and known != digest:
+            self._outdated.add(path)
+        return known == digest
+
+    def append(self, answer: FileAnswer) -> None:
+        """Write one answer; it outlives this process at once, and a power cut soon.
+
+        Raises:
+            AnswerFileError: the disk is full, most of the time.
+        """
+        assert self._file is not None and self._sync is not None
+        try:
+            left = memoryview(line_of(answer, self._asked))
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._sync.request()
+
+    def __enter__(self) -> Self:
+        lock = self._opened()
+        if not self._kept.is_whole or self._outdated:
+            try:
+                self._write_again()
+            finally:
+                lock.close()
+            lock = self._opened()
+        self._file = lock
+        self._sync = BackgroundSync(lock.fileno())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._sync is not None:
+            self._sync.finish()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _read(self) -> _Kept:
+        kept = _Kept()
+        try:
+            if not self._path.exists():
+                return kept
+            if not self._path.is_file() or self._path.stat().st_size > MAX_FILE_BYTES:
+                raise AnswerFileError(f"{self._path} holds no answers of a map")
+            data = self._path.read_bytes()
+        except OSError as error:
+            raise AnswerFileError(
+                f"{self._path} cannot be read: {error.strerror or error}"
+            ) from error
+        for number, line in enumerate(data.splitlines(keepends=True), start=1):
+            if not line.endswith(b"\n"):
+                # Its process was killed in the middle of it.
+                kept.is_whole = False
+                break
+            row = self._row(line, number)
+            if not row["ok"] or row["path"] in kept.digests:
+                kept.is_whole = False
+                continue
+            kept.digests[row["path"]] = row["digest"]
+            kept.lines.append(line)
+        return kept
+
+    def _row(self, line: bytes, number: int) -> Mapping[str, Any]:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        fields = {"path": str, "ok": bool, "digest": str, "asked": str}
+        if not isinstance(row, dict) or not all(
+            isinstance(row.get(name), kind) for name, kind in fields.items()
+        ):
+            raise AnswerFileError(
+                f"{self._path} holds something else than answers of a map (line {number})",
+                hint="choose another file",
+            )
+        if row["asked"] != self._asked:
+            raise AnswerFileError(
+                f"{self._path} holds answers to another prompt, or of another model",
+                hint="choose another file, or remove this one; its answers were paid for",
+            )
+        return row
+
+    def _opened(self) -> FileIO:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+        flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        try:
+            file = FileIO(os.open(self._path, flags, _FILE_MODE), "ab")
+        except OSError as error:
+            raise self._unwritable(error) from error
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                file.close()
+                raise AnswerFileError(
+                    f"another process writes to {self._path}", hint="wait for it, or end it"
+                ) from error
+        return file
+
+    def _write_again(self) -> None:
+        part = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.part")
+        try:
+            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE)
+            with os.fdopen(fd, "wb") as file:
+                file.writelines(self._staying())
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(self._path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise self._unwritable(error) from error
+
+    def _staying(self) -> Iterator[bytes]:
+        paths = zip(self._kept.digests, self._kept.lines, strict=True)
+        yield from (line for path, line in paths if path not in self._outdated)
+
+    def _unwritable(self, error: OSError) -> AnswerFileError:
+        return AnswerFileError(
+            f"{self._path} cannot be written: {error.strerror or error}",
+            hint="check its folder and the room on its disk; what was written stays",
+        )
+
+
+def line_of(answer: FileAnswer, asked: str) -> bytes:
+    """Return an answer as a line of ASCII JSON."""
+    row = {"schema_version": SCHEMA_VERSION, **answer.to_dict(), "asked": asked}
+    return json.dumps(row, separators=(",", ":")).encode("ascii") + b"\n"

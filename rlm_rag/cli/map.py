@@ -1,0 +1,161 @@
+"""`rlm-rag map`: one prompt asked of every document, an answer each."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rlm_rag.cli import streams, terminal
+from rlm_rag.cli.asking import announce, build_rlm, check_models, settings_options
+from rlm_rag.cli.display import choose_display
+from rlm_rag.cli.estimate import show_estimate
+from rlm_rag.cli.exits import DONE, PARTIAL
+from rlm_rag.cli.model_options import model_options, take_models
+from rlm_rag.cli.options import (
+    LIMIT_DEFAULTS,
+    json_option,
+    opened,
+    source_options,
+    split_last,
+    take_loading,
+)
+from rlm_rag.setting_table import Value
+from rlm_rag.settings import read_settings
+
+if TYPE_CHECKING:
+    from rlm_rag.engine.mapping import MapPlan, MapSummary
+    from rlm_rag.mapping import Map
+
+EXAMPLE = 'rlm-rag map ./repo "Which settings does it read?" -o settings.jsonl'
+
+
+@click.command("map")
+@click.argument("arguments", nargs=-1, metavar="SOURCE... PROMPT")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where the answers go; one that has some is gone on with.",
+)
+@click.option("--cache", is_flag=True, help="Keep replies, and take those kept before.")
+@click.option("--estimate", is_flag=True, help="Say what it may cost, and send nothing.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but the answers.")
+@settings_options
+@model_options
+@source_options
+@json_option
+def map_(
+    arguments: tuple[str, ...],
+    out: Path | None,
+    cache: bool,
+    estimate: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Ask PROMPT of every document of SOURCE by itself, and write a line of JSON for each.
+
+    A line has path, ok, answer, error, truncated, model, usage and digest. With -o nothing that
+    was answered is asked, or paid for, again, unless its text has changed; what failed is asked
+    again. --json prints the sum at the end, and needs -o. Exits with 1 where a document has no
+    answer.
+
+    \b
+        rlm-rag map ./repo "Which settings does it read?" -o settings.jsonl --include '*.py'
+        rlm-rag map ./minutes "What was decided?" --model openai/gpt-5-mini > decisions.jsonl
+    """
+    sources, prompt = split_last(arguments, what="the prompt", example=EXAMPLE)
+    if as_json and out is None and not estimate:
+        raise click.UsageError("--json prints the sum of a map, whose answers go to --out FILE")
+    loading, models = take_loading(options), take_models(options)
+    flags: dict[str, Value] = {"cache": cache or None, "trace": False}
+    settings = read_settings(options | flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
+    announce(settings)
+    check_models(settings, models, with_keys=not estimate)
+    # Answers that come on the same terminal show how far it is.
+    printing = out is None and terminal.is_terminal(sys.stdout)
+    display = choose_display(quiet=quiet or printing, verbose=False)
+    # As many calls as the documents need, unless somebody set a number.
+    limits = {"calls": None, **settings.limits}
+    rlm = build_rlm(replace(settings, limits=limits), display, **models)
+    with opened(sources, **loading) as corpus, rlm.map(corpus, prompt, out=out) as mapped:
+        if estimate:
+            show_estimate(mapped.estimate, as_json=as_json)
+            return DONE
+        if not quiet:
+            _announce(mapped.plan, mapped.estimate.likely.calls)
+        try:
+            _write(mapped, prints=out is None)
+        finally:
+            display.close()
+        return _ended(mapped, as_json=as_json, quiet=quiet)
+
+
+def _announce(plan: MapPlan, calls: int) -> None:
+    others = [f"{len(plan.known):,} were answered before"] if plan.known else []
+    if plan.empty:
+        others.append(f"{len(plan.empty):,} are empty and left out")
+    said = "no document to ask about"
+    if plan.digests:
+        said = f"{len(plan.digests):,} documents to ask about, in about {calls:,} calls"
+    streams.note("; ".join([said, *others]))
+
+
+def _write(mapped: Map, *, prints: bool) -> None:
+    """Take the answers as they come, and print them where they go to no file."""
+    from rlm_rag.answer_file import line_of
+
+    for answer in mapped:
+        if prints:
+            streams.result(line_of(answer, mapped.asked).decode("ascii").rstrip("\n"))
+            streams.flush()
+
+
+def _ended(mapped: Map, *, as_json: bool, quiet: bool) -> int:
+    from rlm_rag.engine.answer import usage_dict
+
+    summary = mapped.summary
+    if as_json:
+        streams.result_json(
+            {
+                "stop_reason": summary.stop_reason,
+                "answered": summary.answered,
+                "failed": summary.failed,
+                "unsent": summary.unsent,
+                "known": len(mapped.plan.known),
+                "empty": len(mapped.plan.empty),
+                "usage": usage_dict(summary.usage),
+            }
+        )
+    if not quiet:
+        _note(summary)
+    if summary.stop_reason == "answered":
+        return DONE
+    if summary.failed:
+        streams.note(f"{summary.failed:,} documents failed; the lines of these have an error")
+    if summary.unsent:
+        detail = f" ({summary.limit_detail})" if summary.limit_detail else ""
+        streams.note(
+            f"stopped early ({summary.stop_reason}): {summary.unsent:,} documents were not asked "
+            f"about{detail}"
+        )
+    return PARTIAL
+
+
+def _note(summary: MapSummary) -> None:
+    usage = summary.usage
+    price = "price unknown" if usage.usd is None else f"${usage.usd:.4f}"
+    tokens = usage.input_tokens + usage.output_tokens
+    cached = (
+        f", {usage.cached_calls:,} calls answered without sending" if usage.cached_calls else ""
+    )
+    streams.note(
+        f"{summary.answered:,} answered, {usage.calls:,} calls, {tokens:,} tokens, {price}{cached}"
+    )
+    for warning in summary.warnings:
+        streams.note(streams.one_line(f"warning: {warning}"))

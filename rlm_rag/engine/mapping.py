@@ -1,0 +1,254 @@
+"""One prompt asked of every document for itself, by sub-models and without a root model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rlm_rag import __version__
+from rlm_rag.corpus import Corpus
+from rlm_rag.engine.answer import StopReason, usage_dict
+from rlm_rag.engine.budget import Budget
+from rlm_rag.engine.caller import Caller
+from rlm_rag.engine.calls import ModelCalls
+from rlm_rag.engine.citations import content_digest
+from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.delegate import Delegate
+from rlm_rag.engine.lineup import open_lineup
+from rlm_rag.engine.material import Reader
+from rlm_rag.engine.options import RunOptions
+from rlm_rag.engine.past import Past
+from rlm_rag.engine.subcalls import LeafReply, SubCalls
+from rlm_rag.engine.view import View
+from rlm_rag.errors import UsageError
+from rlm_rag.indexes.requests import Retriever
+from rlm_rag.models.base import Usage
+from rlm_rag.models.tokens import count_tokens
+from rlm_rag.trace.events import RunStarted
+from rlm_rag.trace.recorder import Recorder
+from rlm_rag.trace.store import new_run_id
+
+STRATEGY = "map"
+"""What the start of a map names as its strategy, for whoever listens to its events."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileAnswer:
+    """What a sub-model made of one document.
+
+    Of one in several parts `text` has an answer under the lines of each. Where it is not `ok`,
+    `error` says why, and `text` has what the other parts came to. `digest` is that of the text
+    that was read.
+    """
+
+    path: str
+    text: str
+    ok: bool
+    error: str | None
+    truncated: bool
+    model: str
+    usage: Usage
+    digest: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object of a line of `rlm-rag map`, but for what the whole file shares."""
+        return {
+            "path": self.path,
+            "ok": self.ok,
+            "answer": self.text,
+            "error": self.error,
+            "truncated": self.truncated,
+            "model": self.model,
+            "usage": usage_dict(self.usage),
+            "digest": self.digest,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapPlan:
+    """The documents that a map reads: `digests` by path, `tokens` of each in the same order.
+
+    `empty` ones have nothing to read, `known` ones were answered before.
+    """
+
+    digests: Mapping[str, str]
+    tokens: tuple[int, ...]
+    empty: tuple[str, ...]
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapSummary:
+    """How a map ended: `stop_reason` is `answered` where every document has an answer.
+
+    `unsent` counts the documents that a limit, named in `stop_reason` and `limit_detail`, left
+    no call for; `failed` those whose answer is not ok for another reason.
+    """
+
+    stop_reason: StopReason
+    limit_detail: str | None = None
+    answered: int = 0
+    failed: int = 0
+    unsent: int = 0
+    usage: Usage = field(default_factory=Usage)
+    by_model: Mapping[str, Usage] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def plan_map(corpus: Corpus, is_known: Callable[[str, str], bool]) -> MapPlan:
+    """Return what there is to read, given what tells the path and digest of what was answered."""
+    digests: dict[str, str] = {}
+    tokens: list[int] = []
+    empty: list[str] = []
+    known: list[str] = []
+    for document in corpus:
+        digest = content_digest(document.content)
+        if not document.content.strip():
+            empty.append(document.path)
+        elif is_known(document.path, digest):
+            known.append(document.path)
+        else:
+            digests[document.path] = digest
+            tokens.append(count_tokens(document.content))
+    return MapPlan(digests=digests, tokens=tuple(tokens), empty=tuple(empty), known=tuple(known))
+
+
+class Mapper:
+    """One map; used once, on the library's loop. `tell` is given each answer as it comes."""
+
+    def __init__(
+        self,
+        *,
+        corpus: Corpus,
+        retriever: Retriever,
+        prompt: str,
+        plan: MapPlan,
+        options: RunOptions,
+        tell: Callable[[FileAnswer], None],
+    ) -> None:
+        if not isinstance(prompt, str) or not prompt.strip():
+            raise UsageError("the prompt is empty", hint='for example: rlm-rag map . "Sum it up."')
+        self._corpus = corpus
+        self._retriever = retriever
+        self._prompt = prompt
+        self._plan = plan
+        self._options = options
+        self._tell = tell
+        self._run_id = new_run_id()
+        self._answered = 0
+        self._failed = 0
+        self._stopped: tuple[StopReason, str | None] | None = None
+
+    async def execute(self) -> MapSummary:
+        """Ask about every document of the plan, within the limits.
+
+        Raises:
+            UsageError: an option cannot be used.
+            ModelError: a model's name or key cannot be used.
+        """
+        if not self._plan.digests:
+            return MapSummary(stop_reason="answered")
+        options = self._options
+        recorder = Recorder(None, listener=options.on_event)
+        budget = Budget(options.limits, share=options.share, keeps_final=False)
+        async with AsyncExitStack() as stack:
+            lineup = await stack.enter_async_context(
+                open_lineup(
+                    options.names,
+                    options.asking,
+                    limits=options.limits,
+                    cache=options.cache,
+                    pool=None if options.share is None else options.share.pool,
+                )
+            )
+            self._record_start(recorder, lineup.sub.name)
+            view = View(self._corpus, self._retriever)
+            stack.push_async_callback(view.aclose)
+            calls = ModelCalls(
+                run_id=self._run_id,
+                budget=budget,
+                limits=options.limits,
+                recorder=recorder,
+                past=Past(),
+                keeps_final=False,
+            )
+            subcalls = SubCalls(calls=calls, lineup=lineup)
+            reader = Reader(
+                run_id=self._run_id,
+                subcalls=subcalls,
+                view=view,
+                coverage=Coverage(),
+                recorder=recorder,
+            )
+            delegate = Delegate(
+                subcalls=subcalls,
+                view=view,
+                reader=reader,
+                concurrency=options.limits.concurrency,
+            )
+            await delegate.map_files(
+                list(self._plan.digests),
+                self._prompt,
+                caller=Caller(0, 1, seconds=budget.seconds_left()),
+                tell=self._take,
+            )
+            return self._summary(budget, lineup.warnings)
+
+    def _take(self, path: str, reply: LeafReply) -> None:
+        if reply.limit is not None:
+            self._stopped = self._stopped or (reply.limit, reply.error)
+            return
+        self._answered += reply.ok
+        self._failed += not reply.ok
+        error = reply.error
+        text = reply.text if error is None else reply.text.removeprefix(f"Error: {error}").lstrip()
+        self._tell(
+            FileAnswer(
+                path=path,
+                text=text,
+                ok=reply.ok,
+                error=error,
+                truncated=reply.truncated,
+                model=reply.model,
+                usage=reply.usage,
+                digest=self._plan.digests[path],
+            )
+        )
+
+    def _summary(self, budget: Budget, warnings: tuple[str, ...]) -> MapSummary:
+        unsent = len(self._plan.digests) - self._answered - self._failed
+        reason, detail = self._stopped or ("errors" if self._failed else "answered", None)
+        if unsent and self._stopped is None:
+            seconds = self._options.limits.seconds
+            reason, detail = "timeout", f"the limit of {seconds:g} seconds was reached"
+        return MapSummary(
+            stop_reason=reason,
+            limit_detail=detail,
+            answered=self._answered,
+            failed=self._failed,
+            unsent=unsent,
+            usage=budget.usage,
+            by_model=budget.by_model,
+            warnings=warnings,
+        )
+
+    def _record_start(self, recorder: Recorder, model: str) -> None:
+        documents = len(self._plan.digests)
+        corpus = {"fingerprint": self._corpus.fingerprint, "documents": documents}
+        recorder.record(
+            RunStarted(
+                run=self._run_id,
+                question=self._prompt,
+                corpus=corpus,
+                model=model,
+                sub_model=model,
+                strategy=STRATEGY,
+                limits=asdict(self._options.limits),
+                sandbox="unused",
+                version=__version__,
+                prompts="",
+                worker="",
+            )
+        )

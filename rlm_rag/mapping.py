@@ -1,0 +1,152 @@
+"""A map over the documents of a corpus, as the caller of `RLM.map` has it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from concurrent.futures import Future, wait
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Self
+
+from rlm_rag.answer_file import AnswerFile
+from rlm_rag.api import SearchableCorpus, open_source
+from rlm_rag.corpus import Corpus
+from rlm_rag.engine.blocking import INTERRUPT_SECONDS
+from rlm_rag.engine.estimate import Estimate, estimate_map
+from rlm_rag.engine.loop_thread import loop_thread
+from rlm_rag.engine.mapping import FileAnswer, Mapper, MapPlan, MapSummary, plan_map
+from rlm_rag.engine.options import RunOptions
+from rlm_rag.errors import UsageError
+from rlm_rag.loaders.source import Source
+
+_GLANCE_SECONDS = 0.2
+
+
+class Map:
+    """The answers about the documents of a corpus, as they come, by `for`.
+
+    Nothing is sent before the first is taken; then the map goes on by itself, however slowly
+    its answers are. What it raises, the iteration raises; a limit reached is told by `summary`
+    at the end. `close` (or `with`) ends it. `plan` says what there is to read, `estimate` what
+    that may cost.
+    """
+
+    def __init__(
+        self, corpus: Corpus | Source, prompt: str, options: RunOptions, *, out: Path | None
+    ) -> None:
+        asked = asked_digest(prompt, options)
+        self._asked = asked
+        self._file = None if out is None else AnswerFile(out, asked=asked)
+        self._owned = ExitStack()
+        found = open_source(corpus)
+        if found is not corpus:
+            self._owned.enter_context(found)
+        self._answers: SimpleQueue[FileAnswer] = SimpleQueue()
+        self._ended: Future[MapSummary] | None = None
+        try:
+            self.plan: MapPlan = plan_map(found, self._is_known)
+            self._mapper = self._made(found, prompt, options)
+            self.estimate: Estimate = estimate_map(
+                self.plan.tokens,
+                prompt,
+                names=options.names,
+                settings=options.asking,
+                limits=options.limits,
+            )
+        except BaseException:
+            self._owned.close()
+            raise
+
+    @property
+    def asked(self) -> str:
+        """The digest of the prompt and of the model, which each line of a file has."""
+        return self._asked
+
+    @property
+    def summary(self) -> MapSummary:
+        """How it ended.
+
+        Raises:
+            UsageError: it has not ended.
+        """
+        if self._ended is None or not self._ended.done():
+            raise UsageError("the map has not ended", hint="take all of its answers first")
+        return self._ended.result()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> FileAnswer:
+        if self._ended is None:
+            self._ended = loop_thread().submit(self._work())
+        while True:
+            is_over = self._ended.done()
+            try:
+                # A short wait, so that a signal is heard soon.
+                return self._answers.get(timeout=0 if is_over else _GLANCE_SECONDS)
+            except Empty:
+                if is_over:
+                    self._ended.result()
+                    raise StopIteration from None
+
+    def close(self) -> None:
+        """End the map, if it has not ended, and what was opened for it; idempotent."""
+        if self._ended is not None:
+            self._ended.cancel()
+            wait([self._ended], INTERRUPT_SECONDS)
+        self._owned.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _is_known(self, path: str, digest: str) -> bool:
+        return self._file is not None and self._file.knows(path, digest)
+
+    def _made(self, corpus: SearchableCorpus, prompt: str, options: RunOptions) -> Mapper:
+        return Mapper(
+            corpus=corpus,
+            retriever=corpus.retriever,
+            prompt=prompt,
+            plan=self.plan,
+            options=options,
+            tell=self._take,
+        )
+
+    def _take(self, answer: FileAnswer) -> None:
+        # First to the disk: what was paid for outlives whoever takes it.
+        if self._file is not None:
+            self._file.append(answer)
+        self._answers.put(answer)
+
+    async def _work(self) -> MapSummary:
+        if self._file is None or not self.plan.digests:
+            return await self._mapper.execute()
+        with self._file:
+            return await self._mapper.execute()
+
+
+def map_options(options: RunOptions, *, bounds_calls: bool) -> RunOptions:
+    """Return the options of a map: as many calls as it needs, unless a number was chosen."""
+    if bounds_calls:
+        return options
+    return replace(options, limits=replace(options.limits, calls=None))
+
+
+def asked_digest(prompt: str, options: RunOptions) -> str:
+    """Return a digest of a prompt, and of what its replies depend on besides the text."""
+    names, asking = options.names, options.asking
+    asked = [prompt, names.sub_model or names.model, asking.temperature, dict(asking.extra)]
+    text = json.dumps(asked, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,81 @@
+"""`rlm-rag map`: what is printed, and what it says to the shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.cli.main import main
+from tests.servers.loopback import failed, reply
+from tests.servers.openai_chat import OpenAiChatServer
+
+
+@pytest.fixture
+def arguments(
+    openai_server: OpenAiChatServer, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """A map of `repo` by a server that answers yes."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    openai_server.script = lambda request: reply("yes\x1b[2J")
+    return ["map", str(repo), "Is it?", "--model", "test", "--api-base", openai_server.api_base]
+
+
+def test_answers_go_to_standard_output_a_line_each(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--include", "*.py"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.isascii() and "\x1b" not in shown.out
+    rows = [json.loads(line) for line in shown.out.splitlines()]
+    assert {row["path"] for row in rows} == {"src/client.py", "src/retry.py"}
+    assert rows[0]["answer"] == "yes\x1b[2J"
+    assert shown.err.splitlines() == [
+        "2 documents to ask about, in about 2 calls",
+        "2 answered, 2 calls, 36 tokens, $0.0000",
+    ]
+
+
+def test_what_failed_makes_it_done_in_part_and_the_same_command_goes_on(
+    arguments: list[str],
+    openai_server: OpenAiChatServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = ["-o", str(tmp_path / "out.jsonl")]
+    openai_server.script = lambda request: (
+        failed(400, "no") if "client.py" in request.prompt else reply("yes")
+    )
+    assert main([*arguments, *out]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "1 documents failed" in shown.err
+    assert main([*arguments, *out, "--max-calls", "1", "--json"]) == 1
+    openai_server.script = ["yes"]
+    assert main([*arguments, *out, "--json", "-q"]) == 0
+    shown = capsys.readouterr()
+    total = json.loads(shown.out.partition("\n}\n")[2])
+    assert (total["answered"], total["known"], total["stop_reason"]) == (1, 2, "answered")
+    assert main([*arguments, *out]) == 0
+    assert "no document to ask about; 3 were answered before" in capsys.readouterr().err
+
+
+def test_a_limit_is_said_and_is_done_in_part(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--max-calls", "1"]) == 1
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 1
+    assert "stopped early (budget_calls): 2 documents were not asked about" in shown.err
+
+
+def test_an_estimate_sends_nothing(
+    arguments: list[str], openai_server: OpenAiChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--estimate"]) == 0
+    assert "3 calls" in capsys.readouterr().out
+    assert openai_server.received == []
+    assert main([*arguments, "--json"]) == 2
+    assert "--out" in json.loads(capsys.readouterr().out)["error"]["message"]

@@ -1,0 +1,231 @@
+"""One prompt asked of every document: what is asked, what is kept, and what is not paid twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm_rag import RLM, FileAnswer, Limits
+from rlm_rag.answer_file import AnswerFile
+from rlm_rag.errors import AnswerFileError, UsageError
+from rlm_rag.mapping import Map
+from tests.cli.processes import small_disk
+from tests.servers.loopback import Received, Step, failed, reply
+from tests.servers.openai_chat import OpenAiChatServer
+
+LONG = "".join(f"def function_{n}(value):\n    return value + {n}\n\n\n" for n in range(1200))
+DOCUMENTS = {"a.md": "# A\n\nAlpha.\n", "b.md": "# B\n\nBeta.\n", "c.md": "Gamma\n", "e.md": " \n"}
+PROMPT = "Sum up."
+
+
+def path_in(request: Received) -> str:
+    return request.prompt.split()[2].rstrip(",")
+
+
+def by_path(request: Received) -> Step:
+    return reply(f"read {path_in(request)}")
+
+
+@pytest.fixture
+def server(openai_server: OpenAiChatServer) -> OpenAiChatServer:
+    """A server that tells which document it was shown."""
+    openai_server.script = by_path
+    return openai_server
+
+
+def rlm_of(server: OpenAiChatServer, **options: Any) -> RLM:
+    return RLM("test", api_base=server.api_base, **options)
+
+
+def mapped(
+    server: OpenAiChatServer,
+    documents: Mapping[str, str] = DOCUMENTS,
+    *,
+    prompt: str = PROMPT,
+    out: Path | None = None,
+    **options: Any,
+) -> tuple[dict[str, FileAnswer], Map]:
+    entries = [{"path": path, "content": text} for path, text in documents.items()]
+    with rlm_of(server, **options).map(entries, prompt, out=out) as answers:
+        return {answer.path: answer for answer in answers}, answers
+
+
+def lines(path: Path) -> dict[str, dict[str, Any]]:
+    rows = [json.loads(line) for line in path.read_text("ascii").splitlines()]
+    assert len({row["path"] for row in rows}) == len(rows)
+    return {row["path"]: row for row in rows}
+
+
+def test_every_document_is_answered_for_itself_and_empty_ones_are_left_out(
+    server: OpenAiChatServer,
+) -> None:
+    answers, run = mapped(server)
+    assert {path: answer.text for path, answer in answers.items()} == {
+        "a.md": "read a.md",
+        "b.md": "read b.md",
+        "c.md": "read c.md",
+    }
+    assert run.plan.empty == ("e.md",)
+    assert (run.summary.stop_reason, run.summary.answered, run.summary.unsent) == ("answered", 3, 0)
+    assert (run.summary.usage.calls, run.summary.usage.input_tokens) == (3, 33)
+    assert all(prompt.endswith(PROMPT) for prompt in server.prompts)
+
+
+def test_a_large_document_is_read_in_parts_and_is_one_answer(server: OpenAiChatServer) -> None:
+    answers, run = mapped(server, {"long.py": LONG})
+    answer = answers["long.py"]
+    assert answer.text.startswith("[long.py:1-")
+    assert answer.usage.calls == len(server.received) > 1
+    assert abs(run.estimate.likely.calls - len(server.received)) <= 1
+
+
+def test_there_are_as_many_calls_as_it_takes_unless_limits_say_otherwise(
+    server: OpenAiChatServer,
+) -> None:
+    documents = {f"{n}.md": f"Number {n}\n" for n in range(210)}
+    assert len(mapped(server, documents)[0]) == 210
+    answers, run = mapped(server, DOCUMENTS, limits=Limits(calls=2))
+    assert (len(answers), run.summary.answered, run.summary.unsent) == (2, 2, 1)
+    assert run.summary.stop_reason == "budget_calls"
+    assert run.summary.limit_detail is not None
+
+
+def test_time_that_is_over_leaves_what_came(server: OpenAiChatServer) -> None:
+    server.script = lambda request: reply("late", delay_seconds=9 * (path_in(request) == "b.md"))
+    answers, run = mapped(server, limits=Limits(seconds=0.7, calls=None))
+    assert set(answers) == {"a.md", "c.md"}
+    assert (run.summary.stop_reason, run.summary.unsent) == ("timeout", 1)
+
+
+def test_nothing_that_was_answered_is_asked_again(server: OpenAiChatServer, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    server.script = lambda request: (
+        failed(400, "no") if path_in(request) == "b.md" else by_path(request)
+    )
+    answers, run = mapped(server, out=out)
+    assert (answers["b.md"].ok, answers["b.md"].text, run.summary.stop_reason) == (
+        False,
+        "",
+        "errors",
+    )
+    rows = lines(out)
+    assert set(rows) == {"a.md", "b.md", "c.md"}
+    assert set(rows["a.md"]) == {
+        *("schema_version", "path", "ok", "answer", "error", "truncated"),
+        *("model", "usage", "digest", "asked"),
+    }
+    assert "no" in rows["b.md"]["error"]
+    server.received.clear()
+    server.script = by_path
+    changed = {**DOCUMENTS, "a.md": "Changed.\n", "new.md": "New.\n"}
+    del changed["c.md"]
+    answers, run = mapped(server, changed, out=out)
+    assert {path_in(request) for request in server.received} == {"a.md", "b.md", "new.md"}
+    assert run.plan.known == ()
+    rows = lines(out)
+    assert set(rows) == {"a.md", "b.md", "c.md", "new.md"}, "what is not in the corpus now stays"
+    assert rows["b.md"]["ok"]
+    server.received.clear()
+    assert mapped(server, changed, out=out)[0] == {}
+    assert server.received == []
+
+
+def test_a_torn_last_line_is_dropped_and_asked_again(
+    server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    mapped(server, out=out)
+    whole = out.read_bytes()
+    out.write_bytes(whole[:-5])
+    lost = json.loads(whole.splitlines()[-1])["path"]
+    answers, _ = mapped(server, out=out)
+    assert set(answers) == {lost}
+    assert set(lines(out)) == {"a.md", "b.md", "c.md"}
+
+
+def test_answers_to_another_prompt_or_of_another_model_are_not_mixed(
+    server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    mapped(server, out=out)
+    for options in ({"prompt": "Else?"}, {"sub_model": "other"}, {"temperature": 0.5}):
+        with pytest.raises(AnswerFileError, match="another prompt, or of another model"):
+            mapped(server, out=out, **options)
+    out.write_text("not answers\n")
+    with pytest.raises(AnswerFileError, match="line 1"):
+        mapped(server, out=out)
+    with pytest.raises(AnswerFileError, match="holds no answers"):
+        mapped(server, out=tmp_path)
+    with pytest.raises(UsageError, match="prompt is empty"):
+        mapped(server, prompt=" ")
+
+
+def test_nothing_is_sent_before_the_first_answer_is_taken(
+    server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    with rlm_of(server, price="1/2").map(["text one", "text two"], PROMPT, out=out) as answers:
+        assert answers.estimate.likely.calls == 2
+        assert answers.estimate.high.usd is not None
+        with pytest.raises(UsageError, match="not ended"):
+            _ = answers.summary
+    assert server.received == []
+    assert not out.exists()
+
+
+def test_a_file_is_written_by_one_process_at_a_time(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    with (
+        AnswerFile(out, asked="x"),
+        pytest.raises(AnswerFileError, match="another process"),
+        AnswerFile(out, asked="x"),
+    ):
+        pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a disk of its own")
+def test_a_disk_that_is_full_ends_the_map_and_keeps_whole_lines(
+    server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "disk", 16) as disk:
+        out = disk / "out.jsonl"
+        server.script = lambda request: reply("x" * 1500)
+        documents = {f"{n}.md": f"Number {n}\n" for n in range(20)}
+        with pytest.raises(AnswerFileError, match="No space left"):
+            mapped(server, documents, out=out, limits=Limits(concurrency=1, calls=None))
+        whole = [json.loads(line) for line in out.read_bytes().split(b"\n")[:-1]]
+        assert 0 < len(whole) < 20
+
+
+@pytest.mark.deep
+def test_a_killed_map_pays_for_no_answer_twice(
+    openai_server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    openai_server.script = lambda request: reply("x" * 3000, delay_seconds=0.05)
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for number in range(60):
+        (corpus / f"{number}.md").write_text(f"Number {number}\n")
+    out = tmp_path / "out.jsonl"
+    command = [sys.executable, "-m", "rlm_rag", "map", str(corpus), PROMPT, "-o", str(out)]
+    command += ["--model", "test", "--api-base", openai_server.api_base, "--concurrency", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while not out.exists() or out.stat().st_size < 20_000:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = {json.loads(line)["path"] for line in out.read_bytes().split(b"\n")[:-1]}
+    assert 0 < len(kept) < 60
+    openai_server.received.clear()
+    assert subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0
+    assert not kept & {path_in(request) for request in openai_server.received}
+    assert len(lines(out)) == 60
