@@ -246,6 +246,31 @@ def test_output_that_differs_is_named_but_for_clocks_and_addresses(
         rlm_rag.replay(Path(str(other.trace)), corpus)
 
 
+def test_refusals_of_a_large_batch_leave_a_small_trace_that_is_replayed_and_resumed(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    code = (
+        "rs = llm_query_batched([f'{n}' for n in range(400)])\n"
+        "last = rs[-1]\nFINAL(f'{len(rs)} {sum(r.ok for r in rs)} {last.usage} {last}')"
+    )
+    ended = play(
+        openai_server,
+        corpus,
+        root=[block(code)],
+        trace=tmp_path,
+        limits=Limits(calls=10),
+    )
+    path = Path(str(ended.trace))
+    assert ended.text.startswith("400 8 {'calls': 0, 'input_tokens': 0,"), ended.text
+    assert path.stat().st_size < 25_000
+    assert rlm_rag.replay(path, corpus).text == ended.text
+    kept = path.read_bytes().splitlines(keepends=True)
+    told = next(n for n, line in enumerate(kept) if b'"served"' in line)
+    openai_server.received.clear()
+    again = rlm_rag.resume(cut(path, told + 1, tmp_path), corpus)
+    assert (again.text, len(openai_server.received)) == (ended.text, 0)
+
+
 def test_a_failed_call_of_the_root_is_made_again(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
 ) -> None:

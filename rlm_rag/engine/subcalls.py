@@ -51,16 +51,16 @@ class LeafReply:
         return self.error is None
 
     def to_json(self) -> dict[str, Any]:
-        """The reply as a block gets it."""
-        return {
-            "text": self.text,
-            "ok": self.ok,
-            "error": self.error,
+        """The reply as a block gets it, without what is as it is in a `Reply` that says nothing."""
+        shown = {"text": self.text, "ok": self.ok, "error": self.error}
+        usage = {name: value for name, value in asdict(self.usage).items() if value != 0}
+        rest = {
             "truncated": self.truncated,
-            "usage": asdict(self.usage),
+            "usage": usage,
             "model": self.model,
             "citations": [citation.to_dict() for citation in self.citations],
         }
+        return shown | {name: value for name, value in rest.items() if value}
 
 
 def failed(message: str, *, too_long: bool = False, limit: StopReason | None = None) -> LeafReply:

@@ -113,7 +113,8 @@ def encode(message: Mapping[str, Any]) -> bytes:
     """Return the frames of one message, newlines included, ready to be written in one piece.
 
     Raises:
-        ProtocolError: the message is larger than `MAX_MESSAGE_BYTES`.
+        ProtocolError: the message is larger than `MAX_MESSAGE_BYTES`, or has more than
+            `MAX_ITEMS` items.
         TypeError, ValueError, RecursionError: a value that JSON cannot carry (NaN and
             infinities included).
     """
@@ -124,6 +125,8 @@ def encode(message: Mapping[str, Any]) -> bytes:
         raise ProtocolError(
             f"a message of {len(text):,} bytes is larger than the {MAX_MESSAGE_BYTES:,} allowed"
         )
+    if has_too_many_items(text):
+        raise ProtocolError(f"a message of more than {MAX_ITEMS:,} items is not allowed")
     part_id = next(_part_ids)
     starts = range(0, len(text), _PART_CHARS)
     frames = [

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from rlm_rag.errors import TraceError
 from rlm_rag.trace.events import EVENT_TYPES, SCHEMA_VERSION, Event, RunStarted
+from rlm_rag.trace.repeats import unfold
 
 Found = TypeVar("Found", bound=Event)
 
@@ -113,6 +114,7 @@ def _record(line: bytes) -> Record:
     kind = EVENT_TYPES.get(str(entry.get("type")))
     if kind is None:
         raise ValueError(f"its type {str(entry.get('type'))[:40]!r} is not known")
+    unfold(entry)
     return Record(number, time, _event(kind, entry))
 
 

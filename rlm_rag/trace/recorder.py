@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from rlm_rag.errors import TraceError
 from rlm_rag.trace.events import SCHEMA_VERSION, Answered, Event, ReplyReceived
+from rlm_rag.trace.repeats import fold
 from rlm_rag.trace.syncing import BackgroundSync
 
 try:
@@ -228,6 +229,7 @@ def _line(event: Event, number: int) -> bytes:
     }
     for item in fields(event):
         entry[item.name] = getattr(event, item.name)
+    fold(entry, _plain)
     try:
         text = json.dumps(entry, ensure_ascii=True, allow_nan=False, default=_plain)
     except ValueError:

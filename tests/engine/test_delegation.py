@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import pairwise
 
 import pytest
 
 import rlm_rag
 from rlm_rag import Limits, SearchableCorpus
+from rlm_rag.engine.subcalls import LeafReply
+from rlm_rag.models.base import Usage
 from rlm_rag.models.tokens import count_tokens
+from rlm_rag.sandbox.inside.reply import NO_USAGE
 from tests.engine.play import block, leaves, play, told_root
 from tests.servers.loopback import Step, failed, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -314,6 +318,11 @@ def test_the_affordable_part_of_a_batch_runs_under_a_limit_in_tokens(
     assert found.stop_reason == "budget_tokens"
     assert found.text == "as far as it went"
     assert found.usage.input_tokens + found.usage.output_tokens <= 8_000
+
+
+def test_what_a_reply_leaves_out_has_the_names_of_a_usage() -> None:
+    assert asdict(Usage()) == NO_USAGE
+    assert LeafReply("yes").to_json() == {"text": "yes", "ok": True, "error": None}
 
 
 def test_the_first_turn_names_the_window_and_the_width(

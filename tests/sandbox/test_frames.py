@@ -254,3 +254,8 @@ def test_marks_inside_of_texts_are_not_items(text: str) -> None:
 def test_as_many_items_as_are_allowed_pass() -> None:
     message = {"t": "call", "args": [[]] * (frames.MAX_ITEMS // 2 - 10)}
     assert messages_of(frames.encode(message)) == [message]
+
+
+def test_a_message_of_more_items_is_not_sent() -> None:
+    with pytest.raises(ProtocolError, match="524,288 items"):
+        frames.encode({"t": "reply", "value": [{"text": ""}] * (frames.MAX_ITEMS // 2)})

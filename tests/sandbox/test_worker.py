@@ -304,9 +304,10 @@ def test_a_reply_is_a_str_that_knows_how_it_came_about(start: Start) -> None:
     assert worker.calls[0]["kwargs"] == {"max_tokens": 5}
     assert (
         worker.run(
-            "r + '!', r.ok, r.error, r.truncated, r.usage, r.model, isinstance(r, str), len(r)"
+            "r + '!', r.ok, r.error, r.truncated, r.usage['calls'], r.usage['output_tokens'], "
+            "r.model, isinstance(r, str), len(r)"
         )["value"]
-        == "('re: hi!', True, None, False, {'calls': 1}, 'm', True, 6)"
+        == "('re: hi!', True, None, False, 1, 0, 'm', True, 6)"
     )
     assert worker.run("(await llm_query('long')).truncated")["value"] == "True"
     done = worker.run("r = llm_query('refuse')\nr.ok, r.error, str(r)")

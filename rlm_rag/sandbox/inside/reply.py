@@ -14,6 +14,19 @@ class Text(str):
     __slots__ = ()
 
 
+NO_USAGE: Mapping[str, float] = {
+    "calls": 0,
+    "input_tokens": 0,
+    "cached_tokens": 0,
+    "output_tokens": 0,
+    "reasoning_tokens": 0,
+    "usd": 0.0,
+    "cached_calls": 0,
+    "saved_usd": 0.0,
+}
+"""What a call that was not sent has used; the host's frames leave out what is none."""
+
+
 class Reply(Text):
     """A reply as a str: `ok`, `error`, `truncated`, `usage` and `model` say how it came about.
 
@@ -44,7 +57,7 @@ class Reply(Text):
         reply.ok = ok
         reply.error = error
         reply.truncated = truncated
-        reply.usage = usage or {}
+        reply.usage = {**NO_USAGE, **(usage or {})}
         reply.model = model
         reply.citations = citations
         return reply
@@ -61,9 +74,9 @@ class Reply(Text):
             value["text"],
             ok=value["ok"],
             error=value["error"],
-            truncated=value["truncated"],
-            usage=value["usage"],
-            model=value["model"],
+            truncated=value.get("truncated", False),
+            usage=value.get("usage"),
+            model=value.get("model", ""),
             citations=value.get("citations", ()),
         )
 
