@@ -76,9 +76,7 @@ class SearchableCorpus(Corpus):
         _OPEN.add(self)
 
     def _begin(self) -> None:
-        self._retriever = ProcessRetriever(
-            self.packed_path, index_folder=_index_folder(self.origin), origin=self.origin or ""
-        )
+        self._retriever = self.new_retriever()
         # For a corpus that nobody closed; what is open at the end is closed by `_close_all`.
         self._ending = weakref.finalize(self, _end, self._retriever)
         self._ending.atexit = False
@@ -92,6 +90,12 @@ class SearchableCorpus(Corpus):
     def retriever(self) -> ProcessRetriever:
         """The face of the index process; its methods run on the library's own event loop."""
         return self._retriever
+
+    def new_retriever(self) -> ProcessRetriever:
+        """Return another one, with a process of its own, which whoever asked for it closes."""
+        return ProcessRetriever(
+            self.packed_path, index_folder=_index_folder(self.origin), origin=self.origin or ""
+        )
 
     def retrieve(self, request: AnyRequest) -> Result:
         """Answer any request of `rlm_rag.indexes.requests`.

@@ -49,6 +49,23 @@ def end_with_parent() -> None:
         return
 
 
+def private_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Move a protocol off descriptors 0 and 1, so that nothing else reads or prints there.
+
+    What is printed from then on goes to standard error.
+
+    Raises:
+        OSError: one of the three is closed.
+    """
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests, replies
+
+
 def hand_over_lines(requests: BinaryIO, lines: SimpleQueue[bytes]) -> None:
     """Hand over each line; at the end of input, end this process, whatever it is doing."""
     for line in requests:

@@ -30,6 +30,7 @@ COMMANDS: dict[str, Row] = {
     "map": Row("map", "map_", "Ask a prompt of every document; an answer each, as JSON lines."),
     "eval": Row("eval", "eval_", "Run long-context benchmarks, and report and compare them."),
     "trace": Row("trace", "trace", "List, show, resume, replay and clear past runs."),
+    "mcp": Row("mcp", "mcp", "Serve a corpus to editors and agents (Model Context Protocol)."),
     "config": Row("config", "config", "Show the settings in force and where each comes from."),
     "doctor": Row("doctor", "doctor", "Check what this machine offers and how to mend it."),
 }

@@ -35,7 +35,7 @@ from rlm_rag.indexes.requests import (
 if TYPE_CHECKING:
     from rlm_rag.api import SearchableCorpus
 
-_PATH_AND_LINES = re.compile(r"(?P<path>.+?):(?P<first>\d+)(?P<range>-(?P<last>\d+)?)?")
+_PATH_AND_LINES = re.compile(r"(?s)(?P<path>.+?):(?P<first>\d+)(?P<range>-(?P<last>\d+)?)?")
 
 _EVERYTHING = "**"
 

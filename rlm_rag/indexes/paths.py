@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import posixpath
+import re
+import sys
 from collections.abc import Sequence
 
 from rlm_rag.errors import RetrievalError, UsageError
@@ -12,6 +14,8 @@ from rlm_rag.packed import PackedCorpus
 
 _SHOWN = 20
 _CLOSE = 5
+# As results show characters that would end a line or hide a part of it.
+_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
 
 def resolve(corpus: PackedCorpus, path: str) -> int:
@@ -48,8 +52,13 @@ def the_one(
 
 
 def candidates(corpus: PackedCorpus, path: str) -> list[int]:
-    """Return the documents that `path` may mean, by the first way that finds any."""
+    """Return the documents that `path` may mean, by the first way that finds any.
+
+    A name that holds a newline or the like may be given as results show it, with `\\x0a`.
+    """
     exact = corpus.index_of(path)
+    if exact is None:
+        exact = corpus.index_of(_ESCAPE.sub(_meant_by, path))
     if exact is not None:
         return [exact]
     plain = posixpath.normpath(path.replace("\\", "/")).lstrip("/") if path.strip() else ""
@@ -96,6 +105,11 @@ def gathered(
     name = "/" + path.replace("\\", "/").rpartition("/")[2]
     is_name = any(f"/{corpus.path(number)}".endswith(name) for number in found)
     return found if len(found) > 1 and not is_name else []
+
+
+def _meant_by(escape: re.Match[str]) -> str:
+    code = int(escape[1] or escape[2] or escape[3], 16)
+    return chr(code) if code <= sys.maxunicode else escape[0]
 
 
 def _among(corpus: PackedCorpus, numbers: list[int], within: Sequence[str] | None) -> list[int]:

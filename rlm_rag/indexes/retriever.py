@@ -63,6 +63,11 @@ class ProcessRetriever:
         """The process's id, or None while there is none."""
         return self._process.pid if self._process is not None else None
 
+    @property
+    def waiting(self) -> int:
+        """How many requests are not answered yet, those of callers that are gone too."""
+        return len(self._tasks)
+
     async def retrieve(self, request: AnyRequest) -> Result:
         """Answer one request.
 

@@ -5,15 +5,13 @@ It is trusted, and ends when its stdin does, whatever it is doing.
 
 from __future__ import annotations
 
-import os
 import queue
 import signal
 import sys
 import threading
 from pathlib import Path
-from typing import BinaryIO
 
-from rlm_rag.child import end_with_parent, hand_over_lines
+from rlm_rag.child import end_with_parent, hand_over_lines, private_streams
 from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.wire import decode_request, encode_failure, encode_result
@@ -24,7 +22,7 @@ _STEP_SECONDS = 0.1
 
 def main(packed_path: str, index_folder: str = "", origin: str = "") -> None:
     """Serve one packed corpus until stdin ends; without `index_folder`, index in memory."""
-    requests, replies = _private_streams()
+    requests, replies = private_streams()
     # The host decides what an interrupt means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
@@ -59,17 +57,6 @@ def next_request(lines: queue.SimpleQueue[bytes], answerer: Answerer | None) -> 
         # A request that needs it meets it again, and can tell of it.
         return lines.get()
     return lines.get()
-
-
-def _private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Move the protocol off descriptors 0 and 1, so that nothing else reads or prints there."""
-    requests = os.fdopen(os.dup(0), "rb")
-    replies = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return requests, replies
 
 
 if __name__ == "__main__":

@@ -217,3 +217,4 @@ def test_a_file_name_cannot_pass_for_a_line(rlm_rag: Run, repo: Path) -> None:
     assert r"  bad\x0d\x0aname.bin: " in listed
     found = json.loads(rlm_rag("grep", str(repo), pattern, "--json").stdout)
     assert [hit["path"] for hit in found["hits"]] == [forged]
+    assert rlm_rag("read", str(repo), f"{shown}:1").stdout == f"1: def {pattern}():\n"

@@ -1,0 +1,80 @@
+"""`rlm-rag mcp`: the corpus as tools and resources of an editor or an agent."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rlm_rag.cli import streams
+from rlm_rag.cli.asking import announce, build_rlm, check_models, settings_options
+from rlm_rag.cli.display import Silence
+from rlm_rag.cli.exits import DONE
+from rlm_rag.cli.model_options import model_options, take_models
+from rlm_rag.cli.options import LIMIT_DEFAULTS, STDIN, source_options, take_loading
+from rlm_rag.errors import MissingExtraError, UsageError
+from rlm_rag.settings import read_settings
+
+if TYPE_CHECKING:
+    from rlm_rag.rlm import RLM
+
+_MAX_PORT = 65535
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
+@click.option("--http", is_flag=True, help="Serve HTTP on 127.0.0.1, not standard input.")
+@click.option(
+    "--port", type=click.IntRange(0, _MAX_PORT), help="The port of --http; a free one if unset."
+)
+@settings_options
+@model_options
+@source_options
+def mcp(sources: tuple[str, ...], http: bool, port: int | None, **options: Any) -> int:
+    """Serve SOURCE to an editor or an agent that speaks the Model Context Protocol.
+
+    Tools: search, grep, outline, symbols, read, repo_map, and ask where --model is set. A client
+    starts this command itself and speaks to it over standard input and output.
+
+    \b
+        rlm-rag mcp ./repo
+        rlm-rag mcp ./repo --http --port 8765
+    """
+    _check(sources, http, port)
+    loading, models = take_loading(options), take_models(options)
+    settings = read_settings(options, limit_defaults=LIMIT_DEFAULTS, sources=sources)
+    announce(settings)
+    rlm: RLM | None = None
+    if settings.model is not None:
+        check_models(settings, models, with_keys=True)
+        rlm = build_rlm(settings, Silence(), **models)
+    from rlm_rag.api import load_sources
+    from rlm_rag.mcp.serving import serve
+
+    listener = None
+    if http:
+        from rlm_rag.mcp.http import address_of, listening
+
+        listener = listening(port or 0)
+        streams.note(f"serving on {address_of(listener)}; Ctrl-C ends it")
+    elif sys.stdin.isatty():
+        streams.note("waiting for a client on standard input; docs/mcp.md says how to set one up")
+    serve(sources, partial(load_sources, list(sources), **loading), rlm=rlm, listener=listener)
+    return DONE
+
+
+def _check(sources: tuple[str, ...], http: bool, port: int | None) -> None:
+    if not sources:
+        raise UsageError("a source is missing", hint="for example: rlm-rag mcp ./repo")
+    if STDIN in sources:
+        raise UsageError("standard input is where the client speaks", hint="name a file or folder")
+    if port is not None and not http:
+        raise UsageError("--port goes with --http", hint=f"rlm-rag mcp --http --port {port} ...")
+    try:
+        import mcp  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "rlm-rag mcp needs the extra `mcp`", hint='pip install "rlm-rag[mcp]"'
+        ) from error
