@@ -15,6 +15,7 @@ from rlm_rag.cli.asking import (
     keep_last,
     settings_options,
 )
+from rlm_rag.cli.completion import files
 from rlm_rag.cli.display import choose_display
 from rlm_rag.cli.estimate import show_estimate
 from rlm_rag.cli.exits import DONE
@@ -35,7 +36,7 @@ EXAMPLE = 'rlm-rag ask ./repo "Where is retry backoff computed?"'
 
 
 @click.command()
-@click.argument("arguments", nargs=-1, metavar="SOURCE... QUESTION")
+@click.argument("arguments", nargs=-1, shell_complete=files, metavar="SOURCE... QUESTION")
 @settings_options
 @model_options
 @offering_options

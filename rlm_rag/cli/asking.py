@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlm_rag.cli import streams
+from rlm_rag.cli.completion import choices
 from rlm_rag.cli.display import Display
 from rlm_rag.cli.model_options import ModelFlags
 from rlm_rag.cli.options import Command, decorated
@@ -25,7 +26,12 @@ _SETTINGS_OPTIONS = (
     click.option("--model", metavar="NAME", help="The root model, as litellm spells it."),
     click.option("--sub-model", metavar="NAME", help="The model of sub-calls; the same if unset."),
     click.option("--api-base", metavar="URL", help="An OpenAI-compatible server."),
-    click.option("--sandbox", metavar="|".join(SANDBOXES), help="What confines the code."),
+    click.option(
+        "--sandbox",
+        metavar="|".join(SANDBOXES),
+        shell_complete=choices(SANDBOXES),
+        help="What confines the code.",
+    ),
     click.option(
         "--sandbox-package",
         multiple=True,
@@ -36,8 +42,18 @@ _SETTINGS_OPTIONS = (
     click.option("--sandbox-image", metavar="IMAGE", help="The image of `--sandbox docker`."),
     click.option("--sandbox-memory", metavar="SIZE", help="Memory of the code, such as 2G."),
     click.option("--temperature", metavar="T", help="The provider's own if unset."),
-    click.option("--strategy", metavar="|".join(STRATEGIES), help="How the answer is sought."),
-    click.option("--profile", metavar="|".join(PROFILES), help="The prompts of root models."),
+    click.option(
+        "--strategy",
+        metavar="|".join(STRATEGIES),
+        shell_complete=choices(STRATEGIES),
+        help="How the answer is sought.",
+    ),
+    click.option(
+        "--profile",
+        metavar="|".join(PROFILES),
+        shell_complete=choices(PROFILES),
+        help="The prompts of root models.",
+    ),
     click.option("--max-iterations", metavar="N", help="Turns of the root model."),
     click.option("--max-depth", metavar="N", help="Levels of child models."),
     click.option("--max-calls", metavar="N", help="Requests to providers."),

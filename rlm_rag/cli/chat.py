@@ -20,6 +20,7 @@ from rlm_rag.cli.asking import (
     settings_options,
 )
 from rlm_rag.cli.chat_commands import completions, run_command
+from rlm_rag.cli.completion import files
 from rlm_rag.cli.display import Display, choose_display
 from rlm_rag.cli.exits import DONE, INTERRUPTED
 from rlm_rag.cli.model_options import model_options, take_models
@@ -46,7 +47,7 @@ GREETING = "Ask; /help lists what else there is, Ctrl-D ends."
 
 
 @click.command()
-@click.argument("sources", nargs=-1, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, shell_complete=files, metavar="SOURCE...")
 @settings_options
 @model_options
 @offering_options

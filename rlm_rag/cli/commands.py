@@ -6,6 +6,7 @@ import importlib
 from typing import NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from rlm_rag import __version__
 
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Row] = {
     "eval": Row("eval", "eval_", "Run long-context benchmarks, and report and compare them."),
     "trace": Row("trace", "trace", "List, show, resume, replay and clear past runs."),
     "mcp": Row("mcp", "mcp", "Serve a corpus to editors and agents (Model Context Protocol)."),
+    "completion": Row("completion", "completion", "Print what completes commands in a shell."),
     "config": Row("config", "config", "Show the settings in force and where each comes from."),
     "doctor": Row("doctor", "doctor", "Check what this machine offers and how to mend it."),
 }
@@ -53,6 +55,14 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, row.help) for name, row in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [
+            CompletionItem(name, help=row.help)
+            for name, row in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

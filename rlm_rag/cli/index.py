@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from rlm_rag.cli import streams
+from rlm_rag.cli.completion import files
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.options import Loading, json_option, opened, source_options
 from rlm_rag.errors import UsageError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+@click.argument("sources", nargs=-1, shell_complete=files, metavar="[SOURCE...]")
 @click.option(
     "--verify",
     is_flag=True,

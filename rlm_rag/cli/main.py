@@ -59,9 +59,12 @@ def _guarded(arguments: list[str]) -> tuple[int, bool]:
 
 
 def _invoke(arguments: list[str]) -> int:
+    from rlm_rag.cli import completion
     from rlm_rag.cli.commands import root
     from rlm_rag.cli.exits import DONE
 
+    if completion.is_asked_for():
+        return completion.complete()
     with root.make_context("rlm-rag", arguments or ["--help"]) as context:
         code = root.invoke(context)
     return code if isinstance(code, int) else DONE

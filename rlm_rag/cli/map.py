@@ -11,6 +11,7 @@ import click
 
 from rlm_rag.cli import streams, terminal
 from rlm_rag.cli.asking import announce, build_rlm, check_models, settings_options
+from rlm_rag.cli.completion import files
 from rlm_rag.cli.display import choose_display
 from rlm_rag.cli.estimate import show_estimate
 from rlm_rag.cli.exits import DONE, PARTIAL
@@ -34,7 +35,7 @@ EXAMPLE = 'rlm-rag map ./repo "Which settings does it read?" -o settings.jsonl'
 
 
 @click.command("map")
-@click.argument("arguments", nargs=-1, metavar="SOURCE... PROMPT")
+@click.argument("arguments", nargs=-1, shell_complete=files, metavar="SOURCE... PROMPT")
 @click.option(
     "-o",
     "--out",

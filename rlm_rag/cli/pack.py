@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO, Unpack
 import click
 
 from rlm_rag.cli import streams
+from rlm_rag.cli.completion import files
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.options import Loading, json_option, opened, source_options
 from rlm_rag.errors import UsageError
@@ -24,7 +25,7 @@ EXAMPLE = "for example: rlm-rag pack ./repo -o repo.jsonl"
 
 
 @click.command()
-@click.argument("sources", nargs=-1, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, shell_complete=files, metavar="SOURCE...")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file."
 )

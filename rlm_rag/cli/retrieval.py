@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from rlm_rag.cli import streams
+from rlm_rag.cli.completion import files
 from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.options import Loading, json_option, opened, source_options, split_last
 from rlm_rag.errors import RetrievalError
@@ -45,7 +46,7 @@ _glob_option = click.option(
 
 
 @click.command()
-@click.argument("arguments", nargs=-1, metavar="SOURCE... QUERY")
+@click.argument("arguments", nargs=-1, shell_complete=files, metavar="SOURCE... QUERY")
 @click.option("-k", type=click.IntRange(1, MAX_K), default=10, show_default=True, help="How many.")
 @_glob_option
 @click.option("--explain", "explained", metavar="PATH", help="Say why PATH ranks where it does.")
@@ -77,7 +78,7 @@ def search(
 
 
 @click.command()
-@click.argument("arguments", nargs=-1, metavar="SOURCE... PATTERN")
+@click.argument("arguments", nargs=-1, shell_complete=files, metavar="SOURCE... PATTERN")
 @click.option(
     "-k",
     type=click.IntRange(1, MAX_GREP_HITS),
@@ -133,7 +134,7 @@ def grep(
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", shell_complete=files)
 @click.argument("path", required=False)
 @click.option("--budget-chars", type=click.IntRange(min=1), help="Cut the deepest levels first.")
 @source_options
@@ -154,7 +155,7 @@ def outline(
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", shell_complete=files)
 @click.argument("name")
 @click.option("--references", is_flag=True, help="Where the name is used, not defined.")
 @_glob_option
@@ -183,7 +184,7 @@ def symbols(
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", shell_complete=files)
 @click.argument("place", metavar="PATH[:FIRST[-LAST]]")
 @source_options
 @json_option
@@ -196,7 +197,7 @@ def read(source: str, place: str, as_json: bool, **loading: Unpack[Loading]) -> 
 
 
 @click.command("repo-map")
-@click.argument("source")
+@click.argument("source", shell_complete=files)
 @click.option("--focus", metavar="TEXT", help="Favour what bears on this.")
 @click.option(
     "--budget-chars", type=click.IntRange(min=1), default=4000, show_default=True, help="Length."

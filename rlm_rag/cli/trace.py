@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rlm_rag.cli import streams
+from rlm_rag.cli.completion import files, runs
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.offering import asker
 from rlm_rag.cli.options import (
@@ -69,7 +70,7 @@ def list_(as_json: bool) -> int:
 
 
 @trace.command()
-@click.argument("run", default="last")
+@click.argument("run", default="last", shell_complete=runs)
 @json_option
 def show(run: str, as_json: bool) -> int:
     """Show RUN readably: an id or its unique start, a file, or the last one."""
@@ -103,8 +104,8 @@ def _warn_of_changes(record: Trace) -> None:
 
 
 _AGAIN_OPTIONS = (
-    click.argument("run", default="last"),
-    click.argument("sources", nargs=-1, metavar="[SOURCE...]"),
+    click.argument("run", default="last", shell_complete=runs),
+    click.argument("sources", nargs=-1, shell_complete=files, metavar="[SOURCE...]"),
     click.option("-q", "--quiet", is_flag=True, help="Say nothing but the answer."),
     click.option("-v", "--verbose", is_flag=True, help="Show code and output as they run."),
     source_options,

@@ -1,0 +1,78 @@
+"""`rlm-rag completion`, and what the shells ask of it when a person presses Tab."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class, shell_complete
+
+from rlm_rag.cli import streams
+from rlm_rag.cli.exits import DONE
+
+SHELLS = ("bash", "zsh", "fish")
+PROGRAM = "rlm-rag"
+VARIABLE = "_RLM_RAG_COMPLETE"
+"""Set by the script of a shell when it asks for completions."""
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> int:
+    """Print the script by which SHELL completes commands, options and files.
+
+    \b
+        bash, in ~/.bashrc:    eval "$(rlm-rag completion bash)"
+        zsh, in ~/.zshrc:      eval "$(rlm-rag completion zsh)"
+        fish:                  rlm-rag completion fish > ~/.config/fish/completions/rlm-rag.fish
+    """
+    from rlm_rag.cli.commands import root
+
+    found = get_completion_class(shell)
+    assert found is not None
+    streams.result(found(root, {}, PROGRAM, VARIABLE).source().strip())
+    return DONE
+
+
+def is_asked_for() -> bool:
+    """Whether this process was started by a shell that completes a command line."""
+    return bool(os.environ.get(VARIABLE))
+
+
+def complete() -> int:
+    """Print what the word under the cursor may become, as the shell's script reads it."""
+    from rlm_rag.cli.commands import root
+
+    return shell_complete(root, {}, PROGRAM, VARIABLE, os.environ[VARIABLE])
+
+
+def files(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Complete files and folders, as the shell itself does it."""
+    return [CompletionItem(word, type="file")]
+
+
+def choices(words: Sequence[str]) -> Completer:
+    """Return what completes one of some words."""
+
+    def completer(
+        _context: click.Context, _parameter: click.Parameter, word: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(one) for one in words if one.startswith(word)]
+
+    return completer
+
+
+def runs(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Complete the ids of runs on record, the latest first."""
+    from rlm_rag.errors import RlmRagError
+    from rlm_rag.trace.store import TraceStore
+
+    try:
+        ids = [run.id for run in TraceStore().list_runs()]
+    except RlmRagError:
+        # Nothing may be written where a person types.
+        return []
+    return [CompletionItem(one) for one in ("last", *reversed(ids)) if one.startswith(word)]
