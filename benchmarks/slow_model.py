@@ -7,12 +7,10 @@ replaced to measure it.
 from __future__ import annotations
 
 import asyncio
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 
+from benchmarks import entry_points
 from rlm_rag.models.base import Completion, ModelRequest, Usage
 from rlm_rag.models.router import ENTRY_POINT_GROUP, ModelOptions
 
@@ -40,23 +38,10 @@ def open_slow(name: str, options: ModelOptions) -> SlowModel:
     return SlowModel(name, float(name.partition(":")[2]))
 
 
-@contextmanager
-def registered(others: Mapping[str, str] | None = None) -> Iterator[None]:
+def registered(others: Mapping[str, str] | None = None) -> AbstractContextManager[None]:
     """Let the router find `slow:SECONDS`, as if a package that brings it were installed.
 
     `others` are more backends of that package: `module:function` by prefix.
     """
-    with tempfile.TemporaryDirectory(prefix="rlm-rag-benchmark-") as folder:
-        package = Path(folder) / "rlm_rag_slow_model-1.dist-info"
-        package.mkdir()
-        (package / "METADATA").write_text(
-            "Metadata-Version: 2.1\nName: rlm-rag-slow-model\nVersion: 1\n"
-        )
-        rows = {PREFIX: f"{__name__}:{open_slow.__name__}", **(others or {})}
-        listed = "".join(f"{prefix} = {place}\n" for prefix, place in rows.items())
-        (package / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{listed}")
-        sys.path.append(folder)
-        try:
-            yield
-        finally:
-            sys.path.remove(folder)
+    rows = {PREFIX: f"{__name__}:{open_slow.__name__}", **(others or {})}
+    return entry_points.registered({ENTRY_POINT_GROUP: rows})

@@ -25,11 +25,13 @@ from rlm_rag.errors import (
 from rlm_rag.evals.base import Response, Sample, Score, Scorer, Task
 from rlm_rag.evals.config import RETRIEVAL_ONLY, Models
 from rlm_rag.evals.judging import Judge
-from rlm_rag.evals.record import BUDGET, SCORER, Record, Spent
+from rlm_rag.evals.record import BUDGET, SCORER, SYSTEM, Record, Spent
 from rlm_rag.evals.scorers.judge import judged
+from rlm_rag.evals.systems import find_system
 from rlm_rag.indexes.requests import MAX_QUERY_CHARS, SearchRequest, SearchResult
 from rlm_rag.models.base import Usage
 from rlm_rag.rlm import RLM
+from rlm_rag.setting_table import STRATEGIES
 from rlm_rag.trace.events import Event, ReplyReceived, Retrieved, RunStarted
 
 RANKED_WINDOWS = 400
@@ -138,7 +140,10 @@ class Asker:
         if strategy == RETRIEVAL_ONLY:
             record = await self._ranked(record, corpus, sample.query or sample.question)
             return await scored(record, task.ranking)
-        record = await self._answered(record, corpus, traces)
+        if strategy in STRATEGIES:
+            record = await self._answered(record, corpus, traces)
+        else:
+            record = await self._by_system(record, corpus)
         return await self.score(task, record, traces) if record.error is None else record
 
     async def score(self, task: Task, record: Record, traces: Path | None) -> Record:
@@ -169,7 +174,7 @@ class Asker:
             ranked=tuple(dict.fromkeys(hit.path for hit in hits)),
             retrieved=spans[:MAX_SPANS],
             stop_reason="answered",
-            seconds=round(time.perf_counter() - started, 4),
+            seconds=_since(started),
             at=_now(),
         )
 
@@ -198,6 +203,30 @@ class Asker:
         if share.refused:
             return record.failed(BUDGET, "the money for the whole run did not last for it")
         return record
+
+    async def _by_system(self, record: Record, corpus: SearchableCorpus) -> Record:
+        record = replace(record, model=self._models.model)
+        system = find_system(record.strategy)
+        started = time.perf_counter()
+        try:
+            answer = await system.answer(
+                corpus, record.question, models=self._models, limits=self._limits
+            )
+        except FATAL:
+            raise
+        except Exception as error:  # noqa: BLE001 a system is anyone's, and others are asked yet
+            message = f"{type(error).__name__}: {error}"
+            return replace(record, seconds=_since(started), at=_now()).failed(SYSTEM, message)
+        return replace(
+            record,
+            answer=answer.text,
+            stop_reason=answer.stop_reason,
+            calls=answer.spent.calls,
+            root=answer.spent,
+            usd=None,
+            seconds=_since(started),
+            at=_now(),
+        )
 
 
 def blank(task: str, sample: Sample, strategy: str, *, config: str) -> Record:
@@ -241,7 +270,7 @@ def _under_way(record: Record, watch: Watch, started: float, traces: Path | None
         retrieved=watch.retrieved,
         usd=usage.usd,
         calls=usage.calls,
-        seconds=round(time.perf_counter() - started, 4),
+        seconds=_since(started),
         trace=None if not files or traces is None else _below(files[-1], traces),
         at=_now(),
     )
@@ -265,6 +294,10 @@ def _with_answer(record: Record, answer: Answer) -> Record:
         sub=roles.get("sub", Spent()),
         iterations=answer.iterations,
     )
+
+
+def _since(started: float) -> float:
+    return round(time.perf_counter() - started, 4)
 
 
 def _now() -> str:

@@ -9,7 +9,7 @@ import shlex
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from rlm_rag.setting_table import STRATEGIES
 SCHEMA_VERSION = 1
 RETRIEVAL_ONLY = "search"
 """The strategy that asks no model: the paths that `Corpus.search` ranks are scored."""
+SYSTEMS = "rlm_rag.systems"
+"""The entry points of other people's systems, which are named like strategies."""
 
 _DIGEST_CHARS = 16
 _CHUNK_BYTES = 1 << 20
@@ -64,11 +66,11 @@ class Models:
 class RunConfig:
     """A run of benchmarks, complete: equal ones give equal samples, asked in the same way.
 
-    `strategies` are those of `rlm_rag.RLM`, or `search` alone, which asks no model. `limits`
-    hold for each sample; `max_usd` for all of them together. `parallel` samples are asked at a
-    time. The model `judge` scores answers in place of the tasks' rules. `versions`, `samples`
-    and their digest say of what the run was made: `collect_versions` and `digest_of_samples`
-    give them.
+    `strategies` are those of `rlm_rag.RLM`, or `search` alone, which asks no model, or installed
+    systems (`rlm_rag.evals.systems`). `limits` hold for each sample; `max_usd` for all of them
+    together. `parallel` samples are asked at a time. The model `judge` scores answers in place
+    of the tasks' rules. `versions`, `samples` and their digest say of what the run was made:
+    `collect_versions` and `digest_of_samples` give them.
     """
 
     tasks: tuple[str, ...]
@@ -93,7 +95,7 @@ class RunConfig:
             raise UsageError("no task is named", hint="see: rlm-rag eval list")
         known = (*STRATEGIES, RETRIEVAL_ONLY)
         for name in self.strategies:
-            if name not in known:
+            if name not in known and not entry_points(group=SYSTEMS, name=name):
                 raise UsageError(
                     f"there is no strategy {name!r}", hint=f"one of {', '.join(known)}"
                 )

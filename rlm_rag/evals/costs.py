@@ -10,9 +10,10 @@ from rlm_rag.api import load
 from rlm_rag.engine.estimate import Estimate, Spend, estimate_tokens
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.evals.base import Sample
-from rlm_rag.evals.config import RETRIEVAL_ONLY, RunConfig
+from rlm_rag.evals.config import RunConfig
 from rlm_rag.evals.record import BYTES_A_TOKEN
 from rlm_rag.evals.runner import Job, prepare
+from rlm_rag.setting_table import STRATEGIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,8 @@ class RunCost:
 def cost_of(config: RunConfig) -> RunCost:
     """Return what a run may cost; nothing is sent, no key is looked for, no folder is made.
 
-    A haystack whose length is not known is loaded to be measured.
+    A haystack whose length is not known is loaded to be measured. What an installed system may
+    cost is not known, and left out.
 
     Raises:
         UsageError, BenchmarkDataError: as `runner.prepare`.
@@ -50,7 +52,7 @@ def cost_of(config: RunConfig) -> RunCost:
     sizes: dict[str, int] = {}
     costs = []
     for strategy in config.strategies:
-        if strategy == RETRIEVAL_ONLY:
+        if strategy not in STRATEGIES:
             continue
         mine = [job for job in jobs if job.strategy == strategy]
         costs.append(_strategy_cost(config, strategy, mine, sizes))

@@ -16,6 +16,8 @@ SCORER = "scorer"
 """The error of a sample whose answer is there, and whose scorer failed on it."""
 JUDGE = "judge"
 """The error of a sample whose answer is there, and whose judge could not be asked."""
+SYSTEM = "system"
+"""The error of a sample at which somebody else's system failed."""
 BUDGET = "budget_usd"
 """The error of a sample that the money for the whole run did not last for."""
 

@@ -146,9 +146,10 @@ def start(
     out: Path,
     *,
     headers: Mapping[str, str] | None = None,
+    most: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
-    """Begin a run in the new folder `out` and take it as far as it goes.
+    """Begin a run in the new folder `out` and take it as far as it goes, or `most` samples far.
 
     `on_progress` is called on the library's thread. Ctrl-C ends it in order: `stopped` is
     `interrupted` then, and `resume` goes on.
@@ -165,7 +166,9 @@ def start(
     kept = replace(config.models, api_base=without_password(config.models.api_base))
     folder = RunFolder.create(out, replace(config, models=kept))
     folder.config = config
-    return _run(folder, jobs, headers=headers, max_usd=config.max_usd, on_progress=on_progress)
+    return _run(
+        folder, jobs, headers=headers, max_usd=config.max_usd, most=most, on_progress=on_progress
+    )
 
 
 def resume(
@@ -174,12 +177,13 @@ def resume(
     max_usd: float | None = None,
     api_base: str | None = None,
     headers: Mapping[str, str] | None = None,
+    most: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
     """Go on with a run: what has an answer is not asked again, what failed is.
 
-    `max_usd` takes the place of the run's own, and what was spent counts; `api_base` that of
-    where its models were.
+    At most `most` samples are asked now. `max_usd` takes the place of the run's own, and what
+    was spent counts; `api_base` that of where its models were.
 
     Raises:
         RunFolderError: the configuration, the data or this package is not what the run began
@@ -197,7 +201,7 @@ def resume(
     if api_base is not None:
         folder.config = replace(config, models=replace(config.models, api_base=api_base))
     limit = config.max_usd if max_usd is None else max_usd
-    return _run(folder, jobs, headers=headers, max_usd=limit, on_progress=on_progress)
+    return _run(folder, jobs, headers=headers, max_usd=limit, most=most, on_progress=on_progress)
 
 
 def score_again(path: Path) -> tuple[int, int]:
@@ -229,6 +233,7 @@ def _run(
     *,
     headers: Mapping[str, str] | None,
     max_usd: float | None,
+    most: int | None,
     on_progress: Callable[[Progress], None] | None,
 ) -> Progress:
     """Run on the library's loop, and wait for the end in order where this is interrupted."""
@@ -237,7 +242,7 @@ def _run(
         pool = Pool(usd=max_usd, spent_usd=folder.spent_usd(), concurrency=limits.concurrency)
         config = folder.config
         asker = Asker(config.models, limits, pool=pool, headers=headers, judge=config.judge)
-        runner = Runner(folder, jobs, asker, pool, appender, on_progress=on_progress)
+        runner = Runner(folder, jobs, asker, pool, appender, most=most, on_progress=on_progress)
         ended = threading.Event()
         future = loop_thread().submit(_to_end(runner, ended))
         try:
@@ -261,7 +266,7 @@ def _interrupt(future: Future[None], ended: threading.Event) -> None:
 
 
 class Runner:
-    """What is left of a run's jobs, asked in order, `parallel` at a time; used once."""
+    """What is left of a run's jobs, or the first `most`, asked in order; used once."""
 
     def __init__(
         self,
@@ -271,6 +276,7 @@ class Runner:
         pool: Pool,
         appender: Appender,
         *,
+        most: int | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self._folder = folder
@@ -280,7 +286,7 @@ class Runner:
         self._on_progress = on_progress
         known = folder.records()
         answered = {key for key, record in known.items() if record.is_answered}
-        self._left = iter([job for job in jobs if job.key not in answered])
+        self._left = iter([job for job in jobs if job.key not in answered][:most])
         self._unjudged = {key: record for key, record in known.items() if record.wants_judge}
         self._total = len(jobs)
         self._done = {key for key, record in known.items() if record.error is None}

@@ -68,6 +68,17 @@ class LocalModel:
             await self._served.aclose()
 
 
+def served_at(name: str) -> str:
+    """Return the API base of the server of `local:FILE.gguf`, which is started where it is not.
+
+    Raises:
+        ModelNotFoundError: no such file, or no GGUF file.
+        ModelError: the server does not start.
+    """
+    path = local_path(name)
+    return _SERVERS.running(path, local_context(path)).api_base
+
+
 @dataclass(frozen=True, slots=True)
 class _Server:
     process: subprocess.Popen[bytes]
