@@ -55,9 +55,10 @@ class Ours:
 
     def build(self, packed: Path) -> None:
         from rlm_rag.indexes.answering import Answerer
+        from rlm_rag.indexes.requests import IndexRequest
 
         self._answerer = Answerer.open(packed, index_folder=Path(self._folder.name) / "index")
-        _ = self._answerer.index
+        self._answerer.answer(IndexRequest())
 
     def search(self, query: str) -> object:
         from rlm_rag.indexes.requests import SearchRequest

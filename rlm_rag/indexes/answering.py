@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
 from rlm_rag.errors import RetrievalError
-from rlm_rag.indexes.catalogue import Catalogue
-from rlm_rag.indexes.definition_cache import FILE_NAME, DefinitionCache
-from rlm_rag.indexes.grep_corpus import grep
-from rlm_rag.indexes.grep_helper import GrepHelper
+from rlm_rag.indexes.holdings import Holdings, OwnHoldings
 from rlm_rag.indexes.outline import outline
 from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.path_filter import PathFilter
@@ -31,7 +29,6 @@ from rlm_rag.indexes.requests import (
     GrepRequest,
     GrepResult,
     IndexRequest,
-    IndexResult,
     OutlineRequest,
     PathsRequest,
     ReadRequest,
@@ -45,7 +42,6 @@ from rlm_rag.indexes.requests import (
     checked_timeout,
     joined_notes,
 )
-from rlm_rag.indexes.segment import SegmentError
 from rlm_rag.indexes.selection import select
 from rlm_rag.indexes.skeleton import MINOR_KINDS
 from rlm_rag.indexes.stamp import stamp_of
@@ -54,7 +50,6 @@ from rlm_rag.indexes.symbols import symbols
 from rlm_rag.packed import PackedCorpus
 
 if TYPE_CHECKING:
-    from rlm_rag.indexes.index import SearchIndex
     from rlm_rag.indexes.leaning import Leaning
     from rlm_rag.indexes.search import Searcher
 
@@ -73,26 +68,29 @@ class Answerer:
     """
 
     def __init__(
-        self,
+        self, corpus: PackedCorpus, holdings: Holdings, *, weights: Weights | None = None
+    ) -> None:
+        self._corpus = corpus
+        self._holdings = holdings
+        self._weights = weights or Weights()
+        self._known_searcher: Searcher | None = None
+        self._leaning: Leaning | None = None
+
+    @classmethod
+    def of(
+        cls,
         corpus: PackedCorpus,
         *,
         weights: Weights | None = None,
         store: SegmentStore | None = None,
         packed_path: Path | None = None,
         parsers: Parsers | None = None,
-    ) -> None:
-        """Documents are parsed by `parsers`, which are then not closed here, or by own ones."""
-        self._corpus = corpus
-        self._weights = weights or Weights()
-        self._store = store or SegmentStore(None, stamp=stamp_of(self._weights))
-        self._packed_path = packed_path
-        self._helper = GrepHelper(packed_path) if packed_path is not None else None
-        self._searcher: Searcher | None = None
-        self._index: SearchIndex | None = None
-        self._ends_parsers = parsers is None
-        self._parsers = parsers or Parsers()
-        self._catalogue: Catalogue | None = None
-        self._leaning: Leaning | None = None
+    ) -> Answerer:
+        """Return what answers about a corpus by holdings of this process, made as `OwnHoldings`."""
+        holdings = OwnHoldings(
+            corpus, weights=weights, store=store, packed_path=packed_path, parsers=parsers
+        )
+        return cls(corpus, holdings, weights=weights)
 
     @classmethod
     def open(
@@ -104,7 +102,7 @@ class Answerer:
             PackedCorpusError: the file is none, or is damaged.
         """
         store = SegmentStore(index_folder, stamp=stamp_of(Weights()), origin=origin)
-        return cls(PackedCorpus.open(packed_path), store=store, packed_path=packed_path)
+        return cls.of(PackedCorpus.open(packed_path), store=store, packed_path=packed_path)
 
     def answer(self, request: AnyRequest) -> Result:
         """Answer one request.
@@ -113,15 +111,6 @@ class Answerer:
             RetrievalError: an argument cannot be used; what is wrong with a pattern, a path
                 or a line range is said in the result's `error` instead.
         """
-        try:
-            return self._answered(request)
-        except SegmentError:
-            # A file was damaged: what it held is indexed again.
-            self._searcher = None
-            self._store.remove_damaged()
-            return self._answered(request)
-
-    def _answered(self, request: AnyRequest) -> Result:
         if isinstance(request, SearchRequest):
             return self._search(request)
         if isinstance(request, GrepRequest):
@@ -133,7 +122,7 @@ class Answerer:
         if isinstance(request, PathsRequest):
             return select(self._corpus, request)
         if isinstance(request, IndexRequest):
-            return self._describe(request)
+            return self._holdings.described(verify=request.verify)
         try:
             if isinstance(request, ExplainRequest):
                 return self._explain(request)
@@ -142,55 +131,25 @@ class Answerer:
             hint = f" ({error.hint})" if error.hint else ""
             return TextResult("", error=error.message + hint)
 
-    @property
-    def index(self) -> SearchIndex:
-        """The search index, brought up to date at the first call."""
-        self._search_index()
-        assert self._index is not None
-        return self._index
-
     def go_on(self, seconds: float) -> bool:
         """Parse documents that a request left for lack of time; return whether more are left.
 
         Raises:
             OSError: no process could be started; what was left is then forgotten.
         """
-        return self._catalogue is not None and self._catalogue.go_on(seconds)
+        return self._holdings.go_on(seconds)
 
     def close(self) -> None:
-        """Unmap the corpus, and end what parses it."""
-        if self._helper is not None:
-            self._helper.end()
-        if self._catalogue is not None:
-            self._catalogue.close()
-        if self._ends_parsers:
-            self._parsers.close()
+        """Unmap the corpus, and end what works on it."""
+        self._holdings.close()
         self._corpus.close()
-
-    def _describe(self, request: IndexRequest) -> IndexResult:
-        damaged = 0
-        if request.verify:
-            damaged = self._store.remove_damaged()
-            self._searcher = None
-        index, folder = self.index, self._store.folder
-        return IndexResult(
-            documents=index.postings.document_count,
-            windows=index.postings.window_count,
-            segments=len(index.segments),
-            size_bytes=sum(segment.size_bytes for segment in index.segments),
-            added=index.added,
-            damaged=damaged,
-            folder=None if folder is None or self._store.note else str(folder),
-            note=self._store.note,
-        )
 
     def _search(self, request: SearchRequest) -> SearchResult:
         _check_text("query", request.query)
         k, note = _capped("k", request.k, MAX_K)
         allowed, unmatched = self._allowed(request.path_glob, request.within)
-        searcher = self._search_index()
-        hits = searcher.search(request.query, k=k, allowed=allowed)
-        return SearchResult(hits, joined_notes(note, unmatched, self._store.note))
+        hits = self._searcher().search(request.query, k=k, allowed=allowed)
+        return SearchResult(hits, joined_notes(note, unmatched, self._holdings.note))
 
     def _grep(self, request: GrepRequest) -> GrepResult:
         _check_text("pattern", request.pattern, blank=True)
@@ -200,13 +159,13 @@ class Answerer:
         after, after_note = _capped("after", request.after, MAX_CONTEXT_LINES, least=0)
         allowed, unmatched = self._allowed(request.path_glob, request.within)
         asked = replace(request, k=k, before=before, after=after)
-        result = grep(self._corpus, asked, allowed, self._helper)
+        result = self._holdings.matching(asked, allowed)
         return replace(result, note=joined_notes(note, before_note, after_note, unmatched))
 
     def _symbols(self, request: SymbolsRequest) -> SymbolsResult:
         _check_text("name", request.name)
         allowed, unmatched = self._allowed(request.path_glob, request.within)
-        result = symbols(self._corpus, self._definitions(), request, allowed)
+        result = symbols(request, partial(self._holdings.looked_up, request, allowed))
         return replace(result, note=unmatched or result.note)
 
     def _explain(self, request: ExplainRequest) -> TextResult:
@@ -215,7 +174,7 @@ class Answerer:
         _check_text("query", request.query)
         _check_text("path", request.path)
         path = self._corpus.path(resolve(self._corpus, request.path))
-        return explain(self._search_index(), path, request)
+        return explain(self._searcher(), path, request)
 
     def _text(self, request: OutlineRequest | ReadRequest | RepoMapRequest) -> TextResult:
         match request:
@@ -223,7 +182,7 @@ class Answerer:
                 _check_text("path", request.path)
                 if request.budget_chars is not None:
                     _check_whole("budget_chars", request.budget_chars, 1)
-                return outline(self._corpus, self._definitions(), request)
+                return outline(self._corpus, self._holdings, request)
             case ReadRequest():
                 _check_text("path", request.path)
                 _check_whole("start", request.start, None)
@@ -244,25 +203,15 @@ class Answerer:
             number = self._corpus.index_of(request.path)
             if number is None:
                 raise RetrievalError(f"no document has the path {request.path!r}")
-            found = self._definitions().outlined(number)
+            found = self._holdings.outlined(number)
         else:
             data = request.text.encode("utf-8", "surrogatepass")
-            found = self._definitions().outlined_text(request.path, data)
+            found = self._holdings.outlined_text(request.path, data)
         borders = (one for one in found.definitions if one.kind not in _NO_BORDERS)
         return BordersResult(tuple((one.line, one.depth) for one in borders), found.said)
 
-    def _definitions(self) -> Catalogue:
-        if self._catalogue is None:
-            cache = DefinitionCache(self._store.beside(FILE_NAME))
-            self._catalogue = Catalogue(self._corpus, cache, self._parsers)
-        return self._catalogue
-
     def _map(self, request: RepoMapRequest) -> TextResult:
-        # Not before: numpy is slow to import.
-        from rlm_rag.indexes.leaning import Leaning
-
-        if self._leaning is None:
-            self._leaning = Leaning(self._corpus, self._definitions())
+        self._leaning = self._leaning or self._leaned()
         within = None if request.within is None else frozenset(request.within)
         focus = (request.focus or "").strip()
         focused = self._focused(focus, request.within) if focus else None
@@ -274,34 +223,29 @@ class Answerer:
         )
         return replace(mapped, note=joined_notes(mapped.note, late))
 
+    def _leaned(self) -> Leaning:
+        # Not before: numpy is slow to import.
+        from rlm_rag.indexes.leaning import Leaning
+
+        return Leaning(self._corpus.paths(), self._holdings.told(), self._holdings.uses)
+
     def _focused(self, focus: str, within: Sequence[str] | None) -> Sequence[str]:
         """Return the paths that a text names, then those that search finds for it."""
-        searcher = self._search_index()
         allowed, _ = self._allowed(None, within)
-        hits = searcher.search(focus, k=_FOCUS_HITS, allowed=allowed)
+        hits = self._searcher().search(focus, k=_FOCUS_HITS, allowed=allowed)
         named = [path for path in self._corpus.paths() if focus in path]
         return [
             *(path for path in named if allowed is None or allowed(path)),
             *(hit.path for hit in hits if hit.score >= _FOCUS_SHARE * hits[0].score),
         ]
 
-    def _search_index(self) -> Searcher:
-        if self._searcher is None:
-            # Not before: numpy is slow to import, and no other request needs it.
-            from rlm_rag.indexes.finding import Finder
-            from rlm_rag.indexes.index import build_index
-            from rlm_rag.indexes.parts import Alone
+    def _searcher(self) -> Searcher:
+        if self._known_searcher is None:
+            # Not before: numpy is slow to import, and few other requests need it.
             from rlm_rag.indexes.search import Searcher
 
-            self._index = build_index(
-                self._corpus,
-                weights=self._weights,
-                store=self._store,
-                packed_path=self._packed_path,
-            )
-            finder = Finder(self._corpus, self._index, weights=self._weights)
-            self._searcher = Searcher(Alone(finder), weights=self._weights)
-        return self._searcher
+            self._known_searcher = Searcher(self._holdings.parts, weights=self._weights)
+        return self._known_searcher
 
     def _allowed(
         self, glob: object, within: Sequence[str] | None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 from rlm_rag.indexes.definition_cache import DefinitionCache, Outlined
 from rlm_rag.indexes.definitions import definitions
@@ -35,6 +36,18 @@ _ANALYSIS = (
     "skeleton",
     "tree",
 )
+
+
+class Definitions(Protocol):
+    """Tells the definitions of the documents of a corpus, by their numbers."""
+
+    def outlined(self, number: int) -> Outlined:
+        """Return the definitions of a document."""
+        ...
+
+    def several(self, numbers: Sequence[int]) -> tuple[list[Outlined], bool]:
+        """Return the definitions of documents; and False where some had to be scanned in time."""
+        ...
 
 
 class Catalogue:
@@ -74,6 +87,12 @@ class Catalogue:
             return Outlined(tuple(definitions(path, data)))
         parsed = dict(self._parsers.parse([(path, grammar, data)]))
         return _outlined(path, data, parsed[path])
+
+    def several(self, numbers: Sequence[int]) -> tuple[list[Outlined], bool]:
+        """Return the definitions of documents; and False where some had to be scanned in time."""
+        done = self.prepare(numbers)
+        find = self.outlined if done else self.scanned
+        return [find(number) for number in numbers], done
 
     def scanned(self, number: int) -> Outlined:
         """Return the definitions that are known, else those of a lexical scan, not kept."""

@@ -33,15 +33,12 @@ def stretch_first(first: int) -> int:
 
 
 class Finder:
-    """Counts, and finds windows, in the part of that number of a corpus."""
+    """Counts, and finds windows, in a corpus or a part of one."""
 
-    def __init__(
-        self, corpus: PackedCorpus, index: SearchIndex, *, weights: Weights, part: int = 0
-    ) -> None:
+    def __init__(self, corpus: PackedCorpus, index: SearchIndex, *, weights: Weights) -> None:
         self._corpus = corpus
         self._index = index
         self._weights = weights
-        self._part = part
         self._texts = LineTexts(corpus)
         self._last_ranker: Ranker | None = None
 
@@ -66,8 +63,11 @@ class Finder:
             {name: names.endings(name) for name in files},
         )
 
-    def best(self, question: Question, count: int) -> list[Candidate]:
-        """Return the best windows, `count` or all, best first; ties by path, then line."""
+    def best(self, question: Question, count: int, part: int) -> list[Candidate]:
+        """Return the best windows, `count` or all, best first; ties by path, then line.
+
+        They are told to be of the part of that number.
+        """
         found = self._found(question)
         windows, scores = found.best(count)
         ranks = np.round(scores, SCORE_DIGITS)
@@ -76,7 +76,7 @@ class Finder:
         rows = zip(
             windows[chosen].tolist(), scores[chosen].tolist(), ranks[chosen].tolist(), strict=True
         )
-        return [self._candidate(*row) for row in rows]
+        return [self._candidate(part, *row) for row in rows]
 
     def stretches(self, windows: Sequence[int]) -> list[bytes]:
         """Return the lines of windows, each from its `stretch_first` on, joined by LF."""
@@ -97,13 +97,13 @@ class Finder:
             times.append(int(found.counts[at]) if held else 0)
         return times
 
-    def _candidate(self, window: int, score: float, rank: float) -> Candidate:
+    def _candidate(self, part: int, window: int, score: float, rank: float) -> Candidate:
         postings = self._index.postings
         document, number = postings.place(window)
         first, last = window_lines(number, self._index.line_counts[document])
         length = postings.window_lengths[window]
         path = self._index.paths[document]
-        return Candidate(self._part, window, path, first, last, length, score, rank)
+        return Candidate(part, window, path, first, last, length, score, rank)
 
     def _found(self, question: Question) -> Found:
         query, rarity, weights = question.query, question.rarity, self._weights

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +49,45 @@ class Ranked:
     definition: Definition
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The definitions that can be told of, by the number of their document, ascending.
+
+    `complete` is False where there was no time for all documents to be parsed, and the others
+    were scanned.
+    """
+
+    of: Sequence[tuple[int, tuple[Definition, ...]]]
+    complete: bool
+
+
+Uses = Iterable[tuple[int, Sequence[bytes]]]
+"""The names that documents have the words of, sorted, by the documents' numbers, ascending."""
+
+
+def told_in(corpus: PackedCorpus, catalogue: Catalogue) -> Told:
+    """Return what can be told of in a corpus."""
+    complete = catalogue.prepare(range(len(corpus)))
+    find = catalogue.outlined if complete else catalogue.scanned
+    of = []
+    for number, path in enumerate(corpus.paths()):
+        if kind_of(path) is None and _MINIFIED not in path:
+            told = tuple(one for one in find(number).definitions if _is_told(one))
+            if told:
+                of.append((number, told))
+    return Told(of, complete)
+
+
+def uses_in(corpus: PackedCorpus, names: Set[bytes]) -> Uses:
+    """Yield which of the names the documents of a corpus use, those of code."""
+    for number, path in enumerate(corpus.paths()):
+        if _family(path):
+            words = set(separated(bytes(corpus.content_bytes(number))).split())
+            used = sorted(words & names)
+            if used:
+                yield number, used
+
+
 class Leaning:
     """The uses of names between the documents of a corpus, and the ranks that follow from them.
 
@@ -56,27 +95,26 @@ class Leaning:
     Prose and tests define nothing here, nor does what was minified; uses in tests count for less.
     """
 
-    def __init__(self, corpus: PackedCorpus, catalogue: Catalogue) -> None:
-        self._paths = tuple(corpus.paths())
-        self._complete = catalogue.prepare(range(len(corpus)))
-        find = catalogue.outlined if self._complete else catalogue.scanned
+    def __init__(
+        self, paths: Iterable[str], told: Told, uses: Callable[[Set[bytes]], Uses]
+    ) -> None:
+        """`uses` gives which documents use some names."""
+        self._paths = tuple(paths)
+        self._complete = told.complete
         homes: dict[str, list[int]] = defaultdict(list)
         self._definitions: list[Definition] = []
         self._document_of: list[int] = []
-        for number, path in enumerate(self._paths):
-            if kind_of(path) is not None or _MINIFIED in path:
-                continue
-            for one in find(number).definitions:
-                if _is_told(one):
-                    homes[one.name].append(len(self._definitions))
-                    self._definitions.append(one)
-                    self._document_of.append(number)
+        for number, definitions in told.of:
+            for one in definitions:
+                homes[one.name].append(len(self._definitions))
+                self._definitions.append(one)
+                self._document_of.append(number)
         self._homes = {
             name.encode("utf-8", "surrogatepass"): places
             for name, places in homes.items()
             if len(places) <= _MAX_DEFINITIONS
         }
-        self._read_uses(corpus)
+        self._read_uses(uses(self._homes.keys()))
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -88,18 +126,14 @@ class Leaning:
         """Whether there was time for all documents to be parsed; the others were scanned."""
         return self._complete
 
-    def _read_uses(self, corpus: PackedCorpus) -> None:
+    def _read_uses(self, uses: Uses) -> None:
         users: list[int] = []
         used: list[int] = []
         weights: list[float] = []
-        known = self._homes.keys()
         families = [_family(path) for path in self._paths]
-        for number, path in enumerate(self._paths):
-            if not families[number]:
-                continue
-            words = set(separated(bytes(corpus.content_bytes(number))).split())
-            share = _TEST if kind_of(path) is Kind.TEST else 1.0
-            for name in sorted(words & known):
+        for number, names in uses:
+            share = _TEST if kind_of(self._paths[number]) is Kind.TEST else 1.0
+            for name in names:
                 places = self._homes[name]
                 for place in places:
                     home = self._document_of[place]

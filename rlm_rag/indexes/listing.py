@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from rlm_rag.indexes.catalogue import Catalogue
+from rlm_rag.indexes.catalogue import Definitions
 from rlm_rag.indexes.requests import TextResult
 from rlm_rag.indexes.skeleton import MINOR_KINDS, Definition
 from rlm_rag.packed import PackedCorpus
@@ -16,7 +16,7 @@ _MOST_NAMES_CHARS = 300
 
 
 def listing(
-    corpus: PackedCorpus, catalogue: Catalogue, numbers: Sequence[int], budget: int
+    corpus: PackedCorpus, definitions: Definitions, numbers: Sequence[int], budget: int
 ) -> TextResult:
     """Return a line for each document: path, lines, and the names that it defines outermost.
 
@@ -30,12 +30,10 @@ def listing(
     room = min((budget - used) // len(heads) - len(": "), _MOST_NAMES_CHARS)
     if room < _LEAST_NAMES_CHARS:
         return TextResult("\n".join(heads), note="budget_chars leaves no room for definitions")
-    done = catalogue.prepare(numbers)
-    find = catalogue.outlined if done else catalogue.scanned
     lines = []
     said: dict[str, None] = {}
-    for number, head in zip(numbers, heads, strict=True):
-        outlined = find(number)
+    found, _ = definitions.several(numbers)
+    for outlined, head in zip(found, heads, strict=True):
         if outlined.said:
             said.setdefault(outlined.said)
         names = _names(outlined.definitions, room)
@@ -52,10 +50,10 @@ def fitting_count(lines: Sequence[str], budget: int) -> int:
     return count
 
 
-def _names(definitions: Sequence[Definition], room: int) -> str:
+def _names(found: Sequence[Definition], room: int) -> str:
     """Return the outermost names, each once, as many as there is room for."""
-    outermost = [one for one in definitions if one.depth == 0 and one.kind != "package"]
-    inside = [one for one in definitions if one.depth == 1 and one.kind not in MINOR_KINDS]
+    outermost = [one for one in found if one.depth == 0 and one.kind != "package"]
+    inside = [one for one in found if one.depth == 1 and one.kind not in MINOR_KINDS]
     # A file of one namespace or title says more by what is in that.
     chosen = inside if len(outermost) == 1 and inside else outermost
     major = [one for one in chosen if one.kind not in MINOR_KINDS] or chosen

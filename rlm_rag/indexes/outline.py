@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rlm_rag.indexes.catalogue import Catalogue
+from rlm_rag.indexes.catalogue import Definitions
 from rlm_rag.indexes.listing import fitting_count, listing
 from rlm_rag.indexes.paths import candidates, gathered, parts, the_one
 from rlm_rag.indexes.requests import OutlineRequest, TextResult, joined_notes
@@ -18,7 +18,7 @@ _INDENT = "  "
 _OPENING_CHARS = 100
 
 
-def outline(corpus: PackedCorpus, catalogue: Catalogue, request: OutlineRequest) -> TextResult:
+def outline(corpus: PackedCorpus, definitions: Definitions, request: OutlineRequest) -> TextResult:
     """Return a document's skeleton, `line: text`, nesting shown by indentation.
 
     Within `budget_chars` (default 20,000) what does not fit is left out: first the words of
@@ -39,10 +39,10 @@ def outline(corpus: PackedCorpus, catalogue: Catalogue, request: OutlineRequest)
         return TextResult(text, note=note)
     several = gathered(corpus, request.path, found, request.within)
     if several:
-        return listing(corpus, catalogue, several, budget)
+        return listing(corpus, definitions, several, budget)
     number = the_one(corpus, request.path, found, request.within)
     path = corpus.path(number)
-    outlined = catalogue.outlined(number)
+    outlined = definitions.outlined(number)
     if outlined.definitions:
         text, cut = _fitting(outlined.definitions, budget)
         return TextResult(text, path, note=joined_notes(outlined.said, cut))

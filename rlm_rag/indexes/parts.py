@@ -39,21 +39,6 @@ class Parts(Protocol):
         ...
 
 
-class Alone:
-    """A corpus in one part, number 0, in this process."""
-
-    def __init__(self, finder: Finder) -> None:
-        self._finder = finder
-
-    def ask(self, requests: Mapping[int, Callable[[Finder], R]]) -> Mapping[int, R]:
-        """Return what each request gives."""
-        return {number: request(self._finder) for number, request in requests.items()}
-
-    def numbers(self) -> Sequence[int]:
-        """Return 0, the one there is."""
-        return (0,)
-
-
 @dataclass(frozen=True, slots=True)
 class Totals:
     """How many windows and documents there are, and the terms in all of each."""

@@ -102,7 +102,9 @@ class Searcher:
         """Yield the windows of all parts, best first, asked for `count` at first, then for more."""
         given: set[tuple[int, int]] = set()
         while True:
-            parts = list(self._ask_all(partial(Finder.best, question=question, count=count)))
+            best = partial(Finder.best, question=question, count=count)
+            numbers = self._parts.numbers()
+            parts = self._parts.ask({part: partial(best, part=part) for part in numbers}).values()
             found = sorted(chain.from_iterable(parts), key=order)
             are_all = all(len(part) < count for part in parts)
             for one in found if are_all else found[:count]:

@@ -6,6 +6,7 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from rlm_rag.indexes.catalogue import Catalogue
@@ -25,6 +26,19 @@ _CHUNK = 64
 _QUALIFIERS = re.compile(r"\.|::|#|->|\\")
 
 
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """What was found of a name in one spelling, in the documents' order, 501 at most.
+
+    `found` and `said` have the number of the document that each is of; `said` is of how the
+    definitions were found. `late` tells that not all documents could be parsed in time.
+    """
+
+    found: tuple[tuple[int, Symbol], ...]
+    said: tuple[tuple[int, str], ...] = ()
+    late: bool = False
+
+
 class _Lookup:
     """One name looked up in one corpus; collects what must be said of the documents it met."""
 
@@ -41,28 +55,25 @@ class _Lookup:
         self._catalogue = catalogue
         self._allowed = allowed
         self._qualifiers, self._name = _split(name)
-        self._said: dict[str, None] = {}
+        self._said: dict[str, int] = {}
         self._late = False
         self._likely: set[int] = set()
 
-    def said(self) -> Iterator[str]:
-        """Yield what must be said of how the definitions were found."""
-        yield from islice(self._said, _MAX_SAID)
-        if len(self._said) > _MAX_SAID:
-            yield f"and so for {len(self._said) - _MAX_SAID} more documents"
-        if self._late:
-            yield "not all documents are parsed yet: those left were scanned; ask again for better"
+    def result(self, found: Iterator[tuple[int, Symbol]]) -> LookedUp:
+        """Return what is found, and what must be said of it."""
+        symbols = tuple(islice(found, MAX_SYMBOLS + 1))
+        return LookedUp(symbols, tuple((at, said) for said, at in self._said.items()), self._late)
 
-    def defined(self, case: int) -> Iterator[Symbol]:
+    def defined(self, case: int) -> Iterator[tuple[int, Symbol]]:
         """Yield the definitions of the name, in the documents' order."""
         found = self._catalogue.defining(self._name) if self._parsed(case) else self._hasty(case)
         for number in sorted(found):
             path = self._corpus.path(number)
             if self._allowed is not None and not self._allowed(path):
                 continue
-            for one in self._heard(found[number]):
+            for one in self._heard(number, found[number]):
                 if self._is_named(one.name, case) and self._is_within(one, path):
-                    yield _symbol(path, one)
+                    yield number, _symbol(path, one)
 
     def _parsed(self, case: int) -> bool:
         """Have what may define the name parsed; say whether there was time for all of it."""
@@ -81,7 +92,7 @@ class _Lookup:
         scanned = {number: self._catalogue.scanned(number) for number in sorted(unknown)}
         return scanned | self._catalogue.defining(self._name)
 
-    def used(self, case: int) -> Iterator[Symbol]:
+    def used(self, case: int) -> Iterator[tuple[int, Symbol]]:
         """Yield the lines with the name as a word, in the documents' order."""
         word = re.compile(rf"(?<!\w){re.escape(self._name)}(?!\w)", case)
         literal = re.compile(re.escape(_encoded(self._name)), case)
@@ -91,7 +102,8 @@ class _Lookup:
             uses = [(number, lines) for number, lines in found if lines]
             self._prepare([number for number, _ in uses])
             for number, lines in uses:
-                yield from self._uses_in(number, lines, case)
+                for symbol in self._uses_in(number, lines, case):
+                    yield number, symbol
 
     def _uses_in(
         self, number: int, lines: Sequence[tuple[int, str, str]], case: int
@@ -125,12 +137,12 @@ class _Lookup:
 
     def _definitions(self, number: int) -> tuple[Definition, ...]:
         find = self._catalogue.scanned if self._late else self._catalogue.outlined
-        return self._heard(find(number))
+        return self._heard(number, find(number))
 
-    def _heard(self, outlined: Outlined) -> tuple[Definition, ...]:
+    def _heard(self, number: int, outlined: Outlined) -> tuple[Definition, ...]:
         """Note what is said of a document's definitions, and return them."""
         if outlined.said:
-            self._said.setdefault(outlined.said)
+            self._said.setdefault(outlined.said, number)
         return outlined.definitions
 
     def _is_named(self, name: str, case: int) -> bool:
@@ -151,37 +163,55 @@ class _Lookup:
         return not one.parents and self._qualifiers[-1] in (stem, module)
 
 
-def symbols(
+def look_up(
     corpus: PackedCorpus,
     catalogue: Catalogue,
     request: SymbolsRequest,
     allowed: Callable[[str], bool] | None,
-) -> SymbolsResult:
+    case: int,
+    seconds: float,
+) -> LookedUp:
+    """Return the definitions of a name, or with `references` its uses, in one spelling.
+
+    `case` is 0, or `re.IGNORECASE`. Documents are parsed for so many seconds.
+    """
+    lookup = _Lookup(corpus, catalogue, allowed, request.name.strip(), time.monotonic() + seconds)
+    return lookup.result(lookup.used(case) if request.references else lookup.defined(case))
+
+
+def symbols(request: SymbolsRequest, looked_up: Callable[[int, float], LookedUp]) -> SymbolsResult:
     """Return the definitions of a name, in the corpus's order; with `references`, its uses too.
 
     `Class.method` (or `Class::method`) asks for the method of that class. Where no name is
     spelled so, other capitals are tried, and the note says it. At most 500. Only documents that
     hold the name are parsed, first those that seem to define it, for at most 2 s; of the others
-    a lexical scan tells, and the note says so.
+    a lexical scan tells, and the note says so. `looked_up` is `look_up` for a case and seconds.
     """
     ends = time.monotonic() + LOOKUP_SECONDS
     said: tuple[str, ...] = ()
     for case in (0, re.IGNORECASE):
-        lookup = _Lookup(corpus, catalogue, allowed, request.name.strip(), ends)
-        find = lookup.used if request.references else lookup.defined
-        found = tuple(islice(find(case), MAX_SYMBOLS + 1))
-        if found:
+        one = looked_up(case, max(0.0, ends - time.monotonic()))
+        said = tuple(_said(one))
+        if one.found:
             notes = []
             if case:
                 notes.append(f"no {request.name!r} is spelled so: these differ in capitals")
-            if len(found) > MAX_SYMBOLS:
+            if len(one.found) > MAX_SYMBOLS:
                 notes.append(f"only the first {MAX_SYMBOLS} are shown; narrow path_glob")
-            notes.extend(lookup.said())
-            return SymbolsResult(found[:MAX_SYMBOLS], "; ".join(notes) or None)
-        said = tuple(lookup.said())
+            notes.extend(said)
+            found = tuple(symbol for _, symbol in one.found[:MAX_SYMBOLS])
+            return SymbolsResult(found, "; ".join(notes) or None)
     what = "use" if request.references else "definition"
     none = f"no {what} of {request.name!r} found; search or grep may find it"
     return SymbolsResult((), "; ".join((none, *said)))
+
+
+def _said(one: LookedUp) -> Iterator[str]:
+    yield from (text for _, text in one.said[:_MAX_SAID])
+    if len(one.said) > _MAX_SAID:
+        yield f"and so for {len(one.said) - _MAX_SAID} more documents"
+    if one.late:
+        yield "not all documents are parsed yet: those left were scanned; ask again for better"
 
 
 def _split(name: str) -> tuple[tuple[str, ...], str]:

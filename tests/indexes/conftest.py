@@ -59,4 +59,4 @@ def parsers() -> Iterator[Parsers]:
 @pytest.fixture(scope="session")
 def answers(pack: Pack, parsers: Parsers) -> Answers:
     """Return what answers requests about documents."""
-    return lambda documents: Answerer(pack(documents), parsers=parsers)
+    return lambda documents: Answerer.of(pack(documents), parsers=parsers)

@@ -190,15 +190,15 @@ def test_two_processes_find_what_one_does(pack_file: PackFile, answers: Answers)
         for options in ({"k": 3}, {"k": 200, "after": 2}, {"path_glob": "d1*"}):
             for pattern in (r"[a-z]+ \d*7", "two|last", r"\w+\s1"):
                 assert grep(answerer, pattern, **options) == grep(alone, pattern, **options)
-        assert answerer._helper is not None
-        assert answerer._helper.running
+        assert answerer._holdings._helper is not None
+        assert answerer._holdings._helper.running
 
 
 @pytest.mark.usefixtures("eager")
 def test_a_helper_that_is_killed_loses_nothing_and_is_started_again(pack_file: PackFile) -> None:
     documents = {f"d{n}.txt": f"one {n}\ntwo\n" * 400 for n in range(150)}
     with closing(shared(pack_file, documents)) as answerer:
-        helper = answerer._helper
+        helper = answerer._holdings._helper
         assert helper is not None
         assert grep(answerer, "two").total == 60_000
         for delay in (0.0, 0.02, 0.05):

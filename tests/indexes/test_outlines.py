@@ -158,7 +158,7 @@ def test_a_use_tells_the_definition_around_it(answerer: Answerer) -> None:
 def test_a_document_that_cannot_be_parsed_is_scanned_and_says_so(pack: Pack) -> None:
     # No process answers in no time.
     parsers = Parsers(1, wait_seconds=0.0)
-    answerer = Answerer(pack(DOCUMENTS), parsers=parsers)
+    answerer = Answerer.of(pack(DOCUMENTS), parsers=parsers)
     result = text_of(answerer, OutlineRequest("app/main.py"))
     assert result.text == "4: def main():"
     assert "a lexical scan found this" in str(result.note)
@@ -234,7 +234,7 @@ def test_definitions_are_kept_beside_the_index(pack_file: PackFile, tmp_path: Pa
     # What cannot parse any more still knows.
     parsers = Parsers(1, wait_seconds=0.0)
     store = SegmentStore(folder, stamp=stamp_of(Weights()), origin="one")
-    second = Answerer(PackedCorpus.open(packed), store=store, parsers=parsers)
+    second = Answerer.of(PackedCorpus.open(packed), store=store, parsers=parsers)
     assert text_of(second, OutlineRequest("app/server.py")) == shown
     second.close()
     parsers.close()

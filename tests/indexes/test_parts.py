@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.finding import Finder
+from rlm_rag.indexes.holdings import OwnHoldings
 from rlm_rag.indexes.index import build_index
-from rlm_rag.indexes.parts import Alone
 from rlm_rag.indexes.path_filter import PathFilter
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import Hit
@@ -76,12 +76,12 @@ class InProcess:
         return pickle.loads(pickle.dumps(found))
 
 
-def finder(corpus: PackedCorpus, part: int = 0) -> Finder:
-    return Finder(corpus, build_index(corpus, weights=WEIGHTS), weights=WEIGHTS, part=part)
+def finder(corpus: PackedCorpus) -> Finder:
+    return Finder(corpus, build_index(corpus, weights=WEIGHTS), weights=WEIGHTS)
 
 
 def whole(pack: Pack, documents: Mapping[str, str]) -> Searcher:
-    return Searcher(Alone(finder(pack(documents))), weights=WEIGHTS)
+    return Searcher(OwnHoldings(pack(documents)).parts, weights=WEIGHTS)
 
 
 def in_parts(
@@ -91,8 +91,7 @@ def in_parts(
     parts: list[dict[str, str]] = [{} for _ in range(count)]
     for place, (path, content) in enumerate(documents.items()):
         parts[owners[place % len(owners)] % count][path] = content
-    finders = [finder(pack(part), number) for number, part in enumerate(parts)]
-    return Searcher(InProcess(finders), weights=WEIGHTS)
+    return Searcher(InProcess([finder(pack(part)) for part in parts]), weights=WEIGHTS)
 
 
 @settings(max_examples=60, deadline=None)
@@ -139,8 +138,7 @@ def test_a_part_that_gives_nothing_is_left_out(pack: Pack) -> None:
             return super().ask({at: one for at, one in requests.items() if at != 1})
 
     documents = {"a.py": "def retry(): pass\n", "b.py": "def retry(): return 1\n"}
-    parts = [pack({path: text}) for path, text in documents.items()]
-    finders = [finder(part, number) for number, part in enumerate(parts)]
+    finders = [finder(pack({path: text})) for path, text in documents.items()]
     hits: tuple[Hit, ...] = Searcher(OneLost(finders), weights=WEIGHTS).search("retry", k=3)
     assert [hit.path for hit in hits] == ["a.py"]
 

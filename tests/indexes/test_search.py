@@ -119,7 +119,7 @@ def test_of_a_report_a_file_with_two_windows_about_it_comes_before_one_with_one(
     answerer = answers({"a.py": about + filler + filler, "b.py": longer})
     report = "backoff delay grows\n```\nTraceback of the delay\n```\n"
     assert paths(answerer, report)[0] == "b.py"
-    plain = Answerer(
+    plain = Answerer.of(
         answerer._corpus, weights=replace(Weights(), report_second=0.0, whole_file=0.0)
     )
     assert paths(plain, report)[0] == "a.py"
@@ -231,7 +231,7 @@ def test_words_in_one_line_come_before_words_far_apart(answers: Answers) -> None
     together = "\n".join([*filler, "the Lisbon gate access", "with more words"])
     answerer = answers({"a.txt": apart, "z.txt": together})
     assert paths(answerer, "access gate Lisbon")[0] == "z.txt"
-    plain = Answerer(answerer._corpus, weights=replace(Weights(), near=0.0))
+    plain = Answerer.of(answerer._corpus, weights=replace(Weights(), near=0.0))
     assert paths(plain, "access gate Lisbon")[0] == "a.txt"
 
 

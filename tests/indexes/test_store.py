@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.ranking import Weights
-from rlm_rag.indexes.requests import RepoMapRequest, Result, SearchRequest, SearchResult
+from rlm_rag.indexes.requests import (
+    IndexRequest,
+    RepoMapRequest,
+    Result,
+    SearchRequest,
+    SearchResult,
+)
 from rlm_rag.indexes.segment import Segment, SegmentError
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
@@ -47,7 +53,7 @@ def answers_of(answerer: Answerer) -> list[Result]:
 
 
 def stored(corpus: PackedCorpus, folder: Path) -> Answerer:
-    return Answerer(corpus, store=SegmentStore(folder, stamp=STAMP, origin="here"))
+    return Answerer.of(corpus, store=SegmentStore(folder, stamp=STAMP, origin="here"))
 
 
 def found(answerer: Answerer, query: str) -> list[str]:
@@ -72,7 +78,7 @@ def check_sequence(
     folder = tmp_path_factory.mktemp("stored") / "one"
     for documents in versions:
         corpus = pack(documents)
-        assert answers_of(stored(corpus, folder)) == answers_of(Answerer(corpus))
+        assert answers_of(stored(corpus, folder)) == answers_of(Answerer.of(corpus))
 
 
 test_any_sequence_of_changes_answers_as_an_index_built_afresh = settings(max_examples=5)(
@@ -93,7 +99,7 @@ def test_many_small_changes_leave_few_segments(pack: Pack, tmp_path: Path) -> No
         corpus = pack(documents)
         assert found(stored(corpus, folder), needle(number)) == [f"d{number}.py"]
         assert len(segments_in(folder)) <= 9
-    assert answers_of(stored(corpus, folder)) == answers_of(Answerer(corpus))
+    assert answers_of(stored(corpus, folder)) == answers_of(Answerer.of(corpus))
 
 
 def test_only_what_changed_is_indexed_again(pack: Pack, tmp_path: Path) -> None:
@@ -104,10 +110,10 @@ def test_only_what_changed_is_indexed_again(pack: Pack, tmp_path: Path) -> None:
     documents["renamed.py"] = documents.pop("d9.py")
     answerer = stored(pack(documents), tmp_path / "one")
     assert found(answerer, needle(9)) == ["renamed.py"]
-    assert answerer.index.added == 3
+    assert answerer.answer(IndexRequest()).added == 3
     again = stored(pack(documents), tmp_path / "one")
     assert found(again, needle(7)) == found(again, needle(3)) == []
-    assert again.index.added == 0
+    assert again.answer(IndexRequest()).added == 0
 
 
 def test_the_files_are_the_users_alone(pack: Pack, tmp_path: Path) -> None:
@@ -171,7 +177,7 @@ def test_another_versions_index_is_built_again(pack: Pack, tmp_path: Path) -> No
         Segment.open(path, STAMP)
     answerer = stored(corpus, tmp_path / "one")
     assert found(answerer, "needle") == ["a.py"]
-    assert answerer.index.added == 1
+    assert answerer.answer(IndexRequest()).added == 1
     assert len(segments_in(tmp_path / "one")) == 1
 
 
@@ -227,7 +233,7 @@ def test_two_processes_at_once_and_one_killed_leave_an_index_that_answers(
     said = [process.communicate(timeout=60)[0].strip() for process in running]
     assert said[1:] == ["d77.py", "d77.py"]
     corpus = pack(documents)
-    assert answers_of(stored(corpus, tmp_path / "one")) == answers_of(Answerer(corpus))
+    assert answers_of(stored(corpus, tmp_path / "one")) == answers_of(Answerer.of(corpus))
 
 
 def test_segments_that_another_process_removes_stay_readable(pack: Pack, tmp_path: Path) -> None:
