@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rlm_rag.indexes.requests import MAX_SNIPPET_CHARS
 from rlm_rag.indexes.term_lines import Held, TermLines
@@ -22,8 +22,13 @@ class Snippets:
     """Cuts the snippets of one query, given its terms with their weights."""
 
     def __init__(self, terms: Mapping[bytes, float]) -> None:
-        self._terms = {term: int(weight * _WORTH) for term, weight in terms.items()}
+        # The heaviest first: of bits that stand for terms, the lowest is of the most worth.
+        self._terms = sorted(terms, key=lambda term: (-int(terms[term] * _WORTH), term))
+        self._weights = [int(terms[term] * _WORTH) for term in self._terms]
         self._lines = TermLines(self._terms)
+        # What sets of terms are worth, and what their lines lose of it once one shows them.
+        self._worths = {0: 0}
+        self._losses = {0: 0}
         # The terms in the lines of windows seen before.
         self._held: dict[bytes, Held] = {}
 
@@ -46,24 +51,27 @@ class Snippets:
         left = MAX_SNIPPET_CHARS
         header = None if begins is None else begins - first
         for at in self._by_worth(lines, found, header):
-            room = left - len(f"{first + at}: ") - 1
+            head = f"{first + at}: "
+            room = left - len(head) - 1
             if room < _MIN_LINE_CHARS and chosen:
                 break
             if chosen and _is_longer(lines[at], room):
                 continue
-            text = self._cut(lines[at].decode("utf-8", "surrogatepass").strip(), found.get(at))
+            text = lines[at].decode("utf-8", "surrogatepass").strip()
+            if len(text) > _LINE_CHARS:
+                text = self._cut(text, found.get(at, 0))
             if len(text) > room and chosen:
                 continue
-            chosen[at] = f"{first + at}: {text}"
-            left -= len(chosen[at]) + 1
-        return "\n".join(chosen[at] for at in sorted(chosen))
+            chosen[at] = head + text
+            left -= len(head) + len(text) + 1
+        return "\n".join([chosen[at] for at in sorted(chosen)])
 
     def nearness(self, windows: Sequence[bytes]) -> list[float]:
         """Return, for each window, the most that one line holds of the terms, by weight: 0 to 1."""
         self.look_at(windows)
-        total = sum(self._terms.values()) or 1
+        total = sum(self._weights) or 1
         held = (self._held[window].values() for window in windows)
-        return [max(map(self._worth, lines), default=0) / total for lines in held]
+        return [max(map(self._worth, set(lines)), default=0) / total for lines in held]
 
     def look_at(self, windows: Iterable[bytes]) -> None:
         """Find the terms in windows that are asked about later: all at once costs least."""
@@ -78,7 +86,7 @@ class Snippets:
     def best_line(self, window: bytes) -> int:
         """Return the first of a window's lines, counted from 0, that hold most of the terms."""
         found = self._found(window)
-        return max(sorted(found), key=lambda at: self._worth(found[at]), default=0)
+        return max(found, key=lambda at: self._worth(found[at]), default=0)
 
     def _found(self, window: bytes) -> Held:
         found = self._held.get(window)
@@ -87,38 +95,49 @@ class Snippets:
             found = self._held[window]
         return found
 
-    def _worth(self, terms: Iterable[bytes]) -> int:
-        return sum(map(self._terms.__getitem__, terms))
+    def _worth(self, bits: int) -> int:
+        worth = self._worths.get(bits)
+        if worth is None:
+            weights = self._weights
+            worth = self._worths[bits] = sum(weights[number] for number in _numbers(bits))
+        return worth
+
+    def _loss(self, bits: int) -> int:
+        loss = self._losses.get(bits)
+        if loss is None:
+            lost = (self._weights[number] * _LOST // _OF for number in _numbers(bits))
+            loss = self._losses[bits] = sum(lost)
+        return loss
 
     def _by_worth(self, lines: Sequence[bytes], found: Held, header: int | None) -> Iterator[int]:
         """Yield the lines worth showing: best first, then what stands next to the best."""
-        worths = {at: self._worth(found[at]) for at in sorted(found)}
-        shown: set[bytes] = set()
+        worths = {at: self._worth(bits) for at, bits in found.items()}
+        shown = 0
         anchor: int | None = None
         while worths:
             best = max(worths, key=worths.__getitem__)
-            with_it = () if header is None or anchor is not None else (header,)
-            anchor = best if anchor is None else anchor
-            for one in dict.fromkeys((best, *with_it)):
+            chosen = [best]
+            if anchor is None:
+                anchor = best
+                if header is not None and header != best:
+                    chosen.append(header)
+            for one in chosen:
                 worths.pop(one, None)
                 yield one
-                for term in found.get(one, frozenset()) - shown:
-                    lost = self._terms[term] * _LOST // _OF
+                new = found.get(one, 0) & ~shown
+                if new:
                     for at in worths:
-                        if term in found[at]:
-                            worths[at] -= lost
-                shown |= found.get(one, frozenset())
+                        worths[at] -= self._loss(found[at] & new)
+                    shown |= new
         yielded = {*found, header} if anchor is not None else set(found)
         for at in _outward(anchor or 0, len(lines)):
             if at not in yielded and lines[at].strip():
                 yield at
 
-    def _cut(self, text: str, found: Set[bytes] | None) -> str:
+    def _cut(self, text: str, bits: int) -> str:
         """Cut a long line around the weightiest of its terms."""
-        if len(text) <= _LINE_CHARS:
-            return text
         folded = text.lower()
-        by_weight = sorted(found or (), key=lambda term: (-self._terms[term], term))
+        by_weight = (self._terms[number] for number in _numbers(bits))
         places = (folded.find(term.decode("utf-8", "surrogatepass")) for term in by_weight)
         first = next((place for place in places if place >= 0), 0)
         start = max(0, first - _KEPT_BEFORE_CHARS)
@@ -129,6 +148,14 @@ class Snippets:
         if end >= len(text):
             return head + text[len(text) - _LINE_CHARS + len(head) :]
         return head + text[start : end - 1] + "…"
+
+
+def _numbers(bits: int) -> Iterator[int]:
+    """Yield the numbers of the bits that are set, the lowest first."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def _is_longer(line: bytes, room: int) -> bool:
