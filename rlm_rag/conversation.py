@@ -91,7 +91,8 @@ class Conversation:
     def undo(self) -> str | None:
         """Drop the last question, its variables with it; return it, None where there is none.
 
-        Only questions that this object asked can be dropped.
+        Of a session that was kept, the last 20 questions can be dropped, fewer where their
+        variables were large.
         """
         if len(self._states) < 2:
             return None
@@ -155,7 +156,10 @@ class Conversation:
                 "the conversation has a source that cannot be loaded again: text, values or -",
                 hint="ask of files or folders",
             )
-        return SavedConversation(tuple(sources), self._corpus.fingerprint, self._states[-1])
+        *earlier, last = self._states
+        return SavedConversation(
+            tuple(sources), self._corpus.fingerprint, last, earlier=tuple(earlier)
+        )
 
     def save(self, name: str) -> Path:
         """Keep it as a session of that name in the user's state folder; return the file.
@@ -185,12 +189,11 @@ class Conversation:
         for origin in saved.sources[1:]:
             with load_origin(origin) as added:
                 self.add(added)
-        carried = saved.carried
+        self._states = [*saved.earlier, saved.carried]
         if saved.fingerprint != self._corpus.fingerprint:
             # Variables refer to documents by number.
-            carried = replace(carried, variables=None, names=())
+            self._states = [replace(each, variables=None, names=()) for each in self._states]
             self.warnings = ("the sources have changed since: variables are not kept",)
-        self._states = [carried]
 
     @contextmanager
     def _run(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlm_rag.engine.carried import Carried
+from rlm_rag.engine.earlier import differences, states
 from rlm_rag.errors import SessionError
 from rlm_rag.trace.store import default_state_folder
 
@@ -28,11 +29,15 @@ _LAST = "last-"
 
 @dataclass(frozen=True, slots=True)
 class SavedConversation:
-    """`sources` are the origins of its corpora, `fingerprint` what all of them held."""
+    """`sources` are the origins of its corpora, `fingerprint` what all of them held.
+
+    `earlier` is what it was before its last questions, the oldest first.
+    """
 
     sources: tuple[str, ...]
     fingerprint: str
     carried: Carried
+    earlier: tuple[Carried, ...] = ()
 
 
 class SessionStore:
@@ -77,6 +82,7 @@ class SessionStore:
                 "sources": list(saved.sources),
                 "fingerprint": saved.fingerprint,
                 "carried": saved.carried.to_json(),
+                "earlier": differences(saved.earlier, saved.carried),
             }
         )
         try:
@@ -107,14 +113,15 @@ class SessionStore:
             value = json.loads(path.read_text("utf-8"))
             sources = tuple(map(str, value["sources"]))
             fingerprint = str(value["fingerprint"])
-            carried = value["carried"]
+            carried, earlier = value["carried"], value.get("earlier", [])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise SessionError(
                 f"the session {path} cannot be read: {error!s:.200}", hint="begin a new one"
             ) from error
-        return SavedConversation(sources, fingerprint, Carried.from_json(carried))
+        last = Carried.from_json(carried)
+        return SavedConversation(sources, fingerprint, last, states(earlier, carried))
 
     def save_last(self, saved: SavedConversation) -> None:
         """Keep the last conversation that began with its first source; the oldest ones go.

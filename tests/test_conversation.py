@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 
 import rlm_rag
 from rlm_rag import RLM, Conversation, Limits, SearchableCorpus
+from rlm_rag.engine.carried import Carried
 from rlm_rag.errors import ModelError, SessionError, UsageError
-from rlm_rag.sessions import MAX_LAST, SessionStore
+from rlm_rag.sessions import MAX_LAST, SavedConversation, SessionStore
 from tests.engine.play import block
 from tests.servers.loopback import Step, failed, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -92,6 +94,56 @@ def test_undo_brings_back_the_variables_as_they_were_before(
     assert conversation.ask("Third?").text == "[1] False 2 True"
     assert [each.question for each in conversation.exchanges] == ["First?", "Third?"]
     assert "Second?" not in openai_server.received[-1].prompt
+
+
+def test_questions_of_a_kept_session_can_be_undone_later(
+    openai_server: OpenAiChatServer, tmp_path: Path, state: Path
+) -> None:
+    source = tmp_path / "a.md"
+    source.write_text("alpha\n")
+    openai_server.script = steps(
+        "seen, same = [1], 'x' * 5000\nadd_context('n.md', 'y' * 5000)\nFINAL('one')",
+        "seen.append(2)\nFINAL('two')",
+        "seen.append(3)\nFINAL('three')",
+    )
+    with talk(openai_server, source) as conversation:
+        for question in ("First?", "Second?", "Third?"):
+            conversation.ask(question)
+        path = conversation.save("mine")
+    # What is the same in all three states is kept once.
+    assert path.read_text().count("y" * 5000) == 1
+    openai_server.script = steps("FINAL(f\"{seen} {len(same)} {read('added:/n.md')[:4]}\")")
+    with rlm(openai_server).conversation(session="mine") as again:
+        assert [again.undo(), again.undo()] == ["Third?", "Second?"]
+        assert again.ask("Fourth?").text == "[1] 5000 1: y"
+        assert again.undo() == "Fourth?"
+        assert again.undo() == "First?"
+        assert again.undo() is None
+        again.save("mine")
+    openai_server.script = steps("FINAL(str('seen' in globals()))")
+    with rlm(openai_server).conversation(session="mine") as anew:
+        assert (anew.exchanges, anew.ask("Again?").text) == ((), "False")
+
+
+def test_what_is_kept_for_undoing_is_bounded(
+    openai_server: OpenAiChatServer,
+    tmp_path: Path,
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = tmp_path / "a.md"
+    source.write_text("alpha\n")
+    openai_server.script = steps(*(f"FINAL('{n}')" for n in range(4)))
+    with talk(openai_server, source) as conversation:
+        for n in range(4):
+            conversation.ask(f"{n}?")
+        monkeypatch.setattr("rlm_rag.engine.earlier.MAX_STATES", 2)
+        conversation.save("few")
+        monkeypatch.setattr("rlm_rag.engine.earlier.MAX_CHARS", 10)
+        conversation.save("none")
+    few, none = SessionStore().load("few"), SessionStore().load("none")
+    assert few is not None and [len(each.exchanges) for each in few.earlier] == [2, 3]
+    assert none is not None and (none.earlier, len(none.carried.exchanges)) == ((), 4)
 
 
 def test_a_question_that_fails_leaves_the_conversation_as_it_was(
@@ -220,16 +272,17 @@ def test_sessions_that_cannot_be_are_said_so(
             store.load(name)
     assert store.load("none") is None
     store.path_of("bad").parent.mkdir(parents=True)
-    for text in ("{", "[]", '{"sources": [], "fingerprint": "", "carried": {"exchanges": 1}}'):
+    kept = {"sources": [], "fingerprint": "", "carried": Carried().to_json()}
+    bad: list[object] = [7, [7], [{}], [{"exchanges": 1, "variables": None, "added": {"a": None}}]]
+    texts = [json.dumps({**kept, "earlier": earlier}) for earlier in bad]
+    texts += ["{", "[]", json.dumps({**kept, "carried": {"exchanges": 1}})]
+    for text in texts:
         store.path_of("bad").write_text(text)
         with pytest.raises(SessionError, match=r"cannot be read|damaged"):
             store.load("bad")
 
 
 def test_only_the_last_conversations_of_so_many_sources_are_kept(tmp_path: Path) -> None:
-    from rlm_rag.engine.carried import Carried
-    from rlm_rag.sessions import SavedConversation
-
     store = SessionStore(tmp_path)
     for number in range(MAX_LAST + 3):
         store.save_last(SavedConversation((f"/source/{number}",), "f", Carried()))

@@ -177,7 +177,11 @@ class _Talk:
             if line is None:
                 return False
             if line.startswith("/"):
-                return run_command(self._conversation, line.rstrip())
+                asked = self._conversation.exchanges
+                goes_on = run_command(self._conversation, line.rstrip())
+                if self._conversation.exchanges != asked:
+                    self._keep()
+                return goes_on
             if line.strip():
                 self._answer(line.strip())
         except RlmRagError as error:

@@ -74,11 +74,16 @@ class Carried:
             )
             _ = carried.block
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise SessionError(
-                f"the conversation is damaged: {type(error).__name__}: {error!s:.100}",
-                hint="begin a new one",
-            ) from error
+            raise damaged(error) from error
         return carried
+
+
+def damaged(error: Exception) -> SessionError:
+    """Return what a kept conversation is, of which reading it failed."""
+    return SessionError(
+        f"the conversation is damaged: {type(error).__name__}: {error!s:.100}",
+        hint="begin a new one",
+    )
 
 
 def before(carried: Carried | None) -> str:

@@ -108,6 +108,16 @@ def test_a_session_is_kept_and_gone_on_with(
     assert "there are: mine" in missing.stderr
 
 
+def test_what_is_undone_stays_undone_in_the_next_chat(
+    command: Callable[..., Done], repo: Path, flags: tuple[str, ...]
+) -> None:
+    kept = (*flags, "--session", "mine", "-q")
+    command("chat", str(repo), *kept, stdin="One?\nTwo?\n")
+    undone = command("chat", *kept, stdin="/undo\n")
+    assert "undone, with its variables: Two?" in undone.stderr
+    assert command("chat", *kept, stdin="Three?\n").stdout == "Three? 2 2 3\n"
+
+
 def test_ask_goes_on_from_the_last_question_of_the_same_sources(
     command: Callable[..., Done], repo: Path, flags: tuple[str, ...]
 ) -> None:
