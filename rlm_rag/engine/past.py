@@ -70,6 +70,12 @@ class Past:
         return self._root
 
     @property
+    def commit(self) -> str | None:
+        """What its corpus was of, as far as that was known."""
+        root = self._recorded.runs.get(self._root)
+        return None if root is None else root.commit
+
+    @property
     def carried(self) -> Carried | None:
         """What the run took over from the conversation that it goes on with.
 

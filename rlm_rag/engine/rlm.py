@@ -377,7 +377,8 @@ def record_start(
             parent_block=None if parent is None else parent.block,
             parent_call=None if parent is None else parent.seq,
             parent_item=None if parent is None else parent.item,
-            options={} if assignment.parent is not None else tree.options,
+            options={} if parent is not None else tree.options,
             depth=assignment.depth,
+            commit=tree.commit,
         )
     )

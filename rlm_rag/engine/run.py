@@ -155,8 +155,7 @@ class Run:
                 *_misfit(answer),
                 *not_looked_at(self._question, answer.coverage),
             )
-            commit = await asyncio.to_thread(commit_of, self._corpus.origin)
-            return replace(answer, warnings=warnings, commit=commit)
+            return replace(answer, warnings=warnings, commit=asked.tree.commit)
 
     def _check(self) -> None:
         if not isinstance(self._question, str) or not self._question.strip():
@@ -238,27 +237,12 @@ class Run:
         coverage: Coverage,
     ) -> Asked:
         """Put together what every strategy of the run shares, and choose the first."""
-        options, limits = self._options, self._options.limits
+        options, limits, carried = self._options, self._options.limits, self._carried
         images = read_images(self._images, model=lineup.root.name, facts=lineup.root.facts)
-        carried = self._carried
-        view = View(
-            self._corpus,
-            self._retriever,
-            added=None if carried is None else Added(carried.added),
-        )
+        added = None if carried is None else Added(carried.added)
+        view = View(self._corpus, self._retriever, added=added)
         stack.push_async_callback(view.aclose)
-        strategy = options.strategy
-        if strategy == "auto" and carried is not None and carried.names:
-            # No other strategy can look at variables.
-            strategy = "rlm"
-        if strategy == "auto":
-            strategy = choose(
-                view,
-                question=self._question,
-                root=lineup.root,
-                profile=profile_name(options.profile, lineup.root.name),
-                calls_left=limits.calls or 0,
-            )
+        strategy = self._strategy(view, lineup)
         tree = Tree(
             budget=budget,
             limits=limits,
@@ -272,11 +256,8 @@ class Run:
             slots=Slots(limits.live_children, limits.depth),
             past=self._past,
             host=self._host,
-            options={
-                **to_record(options, self._images, source=self._corpus.origin),
-                "schema": None if self._form is None else self._form.schema,
-                "carried": None if carried is None else carried.to_json(),
-            },
+            options=self._recorded_options(),
+            commit=await self._commit(),
         )
         assignment = Assignment(
             run_id=self._run_id,
@@ -287,6 +268,33 @@ class Run:
             carried=carried,
         )
         return Asked(strategy, tree, assignment, view)
+
+    def _strategy(self, view: View, lineup: Lineup) -> str:
+        options = self._options
+        if options.strategy != "auto":
+            return options.strategy
+        if self._carried is not None and self._carried.names:
+            # No other strategy can look at variables.
+            return "rlm"
+        return choose(
+            view,
+            question=self._question,
+            root=lineup.root,
+            profile=profile_name(options.profile, lineup.root.name),
+            calls_left=options.limits.calls or 0,
+        )
+
+    def _recorded_options(self) -> dict[str, Any]:
+        return {
+            **to_record(self._options, self._images, source=self._corpus.origin),
+            "schema": None if self._form is None else self._form.schema,
+            "carried": None if self._carried is None else self._carried.to_json(),
+        }
+
+    async def _commit(self) -> str | None:
+        if self._past.run_id:
+            return self._past.commit
+        return await asyncio.to_thread(commit_of, self._corpus.origin)
 
     async def _layer(self) -> Isolation:
         try:

@@ -26,8 +26,8 @@ class Tree:
     """One budget, one trace, one past, one sandbox layer for all RLMs of a run.
 
     `layer` is None where no code runs. `profile` names the prompts, `auto` those for each root
-    model; `system_prompt` takes their place. `options` are what it was started with, for its
-    trace.
+    model; `system_prompt` takes their place. `options` are what it was started with, and `commit`
+    what its corpus is of, for its trace.
     """
 
     budget: Budget
@@ -43,6 +43,7 @@ class Tree:
     past: Past
     host: HostSide
     options: Mapping[str, Any]
+    commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ class RunStarted(Event):
     """Written before anything else: all that a replay must find the same.
 
     `options`, the root's alone, are what the run was started with besides (`engine.options`);
-    no key and no header is among them.
+    no key and no header is among them. `commit` is what the corpus was of, as far as that is known.
     """
 
     type: ClassVar[str] = "run"
@@ -46,6 +46,7 @@ class RunStarted(Event):
     depth: int = 0
     parent_item: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,8 @@ class _View:
         yield from self._text(event.question)
         sub = "" if event.sub_model == event.model else f", sub-model {_one_line(event.sub_model)}"
         yield f"Model {_one_line(event.model)}{sub}, strategy {_one_line(event.strategy)}"
-        yield f"Corpus: {_pairs(event.corpus)}"
+        commit = f", commit={_one_line(event.commit)}" if event.commit else ""
+        yield f"Corpus: {_pairs(event.corpus)}{commit}"
         yield f"Sandbox {_one_line(event.sandbox)}, rlm-rag {_one_line(event.version)}"
 
     def _output(self, event: BlockOutput) -> Iterator[str]:

@@ -59,6 +59,11 @@ def test_the_state_of_the_sources_is_named(rlm_rag: Run, repo: Path) -> None:
     done = rlm_rag("ask", str(repo), QUESTION, "--model", "offline", "--json")
     fingerprint = json.loads(done.stdout)["corpus"]["fingerprint"]
     assert f"corpus: {fingerprint[:12]} at commit {head.stdout[:12]}\n" in done.stderr
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "two"], check=True)
+    commit = head.stdout.strip()
+    assert f"commit={commit}" in rlm_rag("trace", "show").stdout
+    replayed = json.loads(rlm_rag("trace", "replay", "--json").stdout)
+    assert replayed["corpus"] == {"fingerprint": fingerprint, "commit": commit}
 
 
 def test_an_answer_cannot_pass_for_the_list_of_what_was_checked(
