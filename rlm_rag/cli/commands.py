@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from rlm_rag import __version__
+from rlm_rag.cli.help import Context, readable
 
 
 class Row(NamedTuple):
@@ -41,6 +42,8 @@ COMMANDS: dict[str, Row] = {
 class LazyGroup(click.Group):
     """A group whose help needs no command's module."""
 
+    context_class = Context
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -50,7 +53,7 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"rlm_rag.cli.{row.module}")
         command: click.Command = getattr(module, row.attribute)
-        return command
+        return readable(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -18,27 +18,12 @@ from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.citations import Citation
 from rlm_rag.trace.sanitize import printable
 
-CODE = re.compile(r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)")
+from .terminals import OUR_CODES, Terminal
+
 RETRY = Citation("src/retry.py", 6, 6, "return 2**attempt", "verified", True)
 CLIENT = Citation("src/client.py", 4, 5, None, "located", True)
 ABSENT = Citation("src/gone.py", 9, 9, None, "false", False)
 CITED = (RETRY, CLIENT, ABSENT)
-
-
-class Terminal(io.TextIOWrapper):
-    """A terminal of any encoding, with what was written to it."""
-
-    def __init__(self, encoding: str = "utf-8") -> None:
-        self.bytes = io.BytesIO()
-        super().__init__(self.bytes, encoding, errors="backslashreplace", newline="\n")
-
-    def isatty(self) -> bool:
-        return True
-
-    @property
-    def text(self) -> str:
-        self.flush()
-        return self.bytes.getvalue().decode(self.encoding)
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +55,7 @@ def test_a_pipe_gets_the_answer_as_it_is() -> None:
 def test_control_characters_of_an_answer_reach_neither_a_pipe_nor_a_terminal() -> None:
     text = "a\x00b\x1b]0;title\x07c\x9b2Jd\x7fe"
     assert shown(text, on=io.StringIO()).startswith("ab]0;titlec2Jde\n")
-    assert "a\\x00b\\x1b]0;title\\x07c\\x9b2Jd\\x7fe" in CODE.sub("", shown(text))
+    assert "a\\x00b\\x1b]0;title\\x07c\\x9b2Jd\\x7fe" in OUR_CODES.sub("", shown(text))
 
 
 def test_a_terminal_gets_markdown_without_losing_a_word() -> None:
@@ -78,7 +63,7 @@ def test_a_terminal_gets_markdown_without_losing_a_word() -> None:
         "# Head\n\nfirst\nsecond **bold** Vec<String> <b>x</b> [home](https://a.example/y)\n\n"
         "[1]: note\n\n- item\n\n```python\nx = 1\n```\n\n| a | b |\n|---|---|\n| c | d |\n"
     )
-    plain = CODE.sub("", shown(text))
+    plain = OUR_CODES.sub("", shown(text))
     assert plain.startswith("Head\n\nfirst\nsecond bold Vec<String> <b>x</b> home (https://a.ex")
     for kept in ("[1]: note", "• item", "x = 1"):
         assert kept in plain
@@ -104,13 +89,13 @@ def test_a_file_name_cannot_end_its_link(repo: Path) -> None:
 
 
 def test_the_list_of_what_was_checked_cannot_be_imitated_by_markdown() -> None:
-    plain = CODE.sub("", shown("Cit**a**tions\n\n  src/*a*.py:1  [verif&#105;ed]\n"))
+    plain = OUR_CODES.sub("", shown("Cit**a**tions\n\n  src/*a*.py:1  [verif&#105;ed]\n"))
     assert plain.startswith("> Citations\n\n> src/a.py:1  [verified]\n")
 
 
 @pytest.mark.parametrize("encoding", ["cp437", "cp1252", "ascii"])
 def test_old_encodings_get_plain_bullets_and_escapes(encoding: str) -> None:
-    seen = CODE.sub("", shown("- один\n\n| abc |\n|---|\n| b |\n", on=Terminal(encoding)))
+    seen = OUR_CODES.sub("", shown("- один\n\n| abc |\n|---|\n| b |\n", on=Terminal(encoding)))
     assert seen.startswith(" * \\u043e\\u0434")
     assert "---" in seen
 
@@ -132,7 +117,7 @@ def test_colours_can_be_forced_into_a_pipe_whose_text_stays(
     monkeypatch.setenv("FORCE_COLOR", "1")
     piped = shown("**So**", on=io.StringIO())
     assert "\x1b[32m[verified]\x1b[0m" in piped
-    assert CODE.sub("", piped).startswith("**So**\n\nCitations\n")
+    assert OUR_CODES.sub("", piped).startswith("**So**\n\nCitations\n")
 
 
 @given(st.text(st.sampled_from("ab1 \n\t*_`~#>|-[]()<!&;:\\\x1b\u4e2d\u0301"), max_size=120))
