@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -22,6 +23,7 @@ settings.load_profile("rlm-rag")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run the tests that take minutes too")
+    parser.addoption("--live", action="store_true", help="run those of a real local model too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,6 +38,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "deep" in item.keywords:
             item.add_marker(skip)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say aloud what no real model was asked."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if report.nodeid.startswith("tests/live/")
+    )
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"{count} tests of a real model were not run: {reason}")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,6 +12,7 @@ from benchmarks.small.running import SYSTEMS, Plan, folders_below, run
 from benchmarks.small.tasks import GROUPS, SETS, found_by_evals
 from rlm_rag.errors import RlmRagError
 from rlm_rag.evals.config import Models
+from rlm_rag.evals.runner import score_again
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     running.set_defaults(do=_run)
     for name, do, said in (
         ("report", _report, "the table, as Markdown"),
+        ("score", _score, "score the answers by the rules of today"),
         ("show", _show, "questions and answers, those held out aside"),
     ):
         command = commands.add_parser(name, help=said)
@@ -86,6 +88,13 @@ def _run(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     print(table(folders_below(options.folders)), end="")
+    return 0
+
+
+def _score(options: argparse.Namespace) -> int:
+    for folder in folders_below(options.folders):
+        answers, changed = score_again(folder.path)
+        print(f"{folder.path}: {answers} answers, {changed} scores changed")
     return 0
 
 

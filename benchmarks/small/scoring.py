@@ -16,6 +16,7 @@ FAILURES = ("wrong", "format", "denied", "no answer", "timeout", "stopped", "err
 """How an answer fails: another value; none in the form asked for; "not in the corpus"; nothing;
 nothing right within the time; ended by another limit; no answer because something broke."""
 
+_NONE_REACHED = "No answer was reached:"
 _CITATION = re.compile(r"[\w./~#=-]*[\w~]:\d+(?:-\d+)?\b")
 _QUOTE = re.compile(r'"[^"\n]{20,}"|“[^”\n]{20,}”')
 # Paths and names of files, whose digits are no figures.
@@ -37,6 +38,9 @@ def score(response: Response, sample: Sample) -> Score:
     """
     text = response.text.strip()
     gold: dict[str, Any] = sample.gold
+    if text.startswith(_NONE_REACHED):
+        # What follows are passages for people to look at.
+        return Score(value=0.0, parse_ok=False)
     if denies(text):
         return Score(value=0.0, parsed="not in the corpus")
     if "number" in gold:
@@ -106,7 +110,7 @@ def failure_of(record: Record) -> str | None:
         return "error"
     if record.stop_reason != "answered":
         return "stopped"
-    if not record.answer.strip():
+    if not record.answer.strip() or record.answer.startswith(_NONE_REACHED):
         return "no answer"
     if denies(record.answer):
         return "denied"

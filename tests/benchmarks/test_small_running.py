@@ -103,6 +103,8 @@ def test_the_wrong_ones_are_shown_with_what_was_right(asked, tmp_path, capsys, o
     shown = capsys.readouterr().out
     assert shown.count("right: {") == 1
     assert "said: I cannot say." in shown
+    assert main(["score", str(tmp_path / "runs")]) == 0
+    assert "2 answers, 0 scores changed" in capsys.readouterr().out
 
 
 def test_a_strategy_of_our_own_runs_beside_the_systems(asked, tmp_path, capsys):

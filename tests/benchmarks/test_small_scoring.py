@@ -47,6 +47,7 @@ def test_a_number_is_found_in_what_is_said_about_it(text):
         "pages/22.md",
         "It may be 20, 21, 22, 23 or 24.",
         "Not in the corpus: 22",
+        "No answer was reached: it took too long.\n\nThese passages match best: 22",
         "",
     ],
 )
@@ -112,4 +113,5 @@ def test_failures_are_told_apart():
     }
     assert {failure: failure_of(each) for failure, each in cases.items()} == {f: f for f in cases}
     assert failure_of(replace(wrong, answer="", stop_reason="errors")) == "error"
+    assert failure_of(replace(wrong, answer="No answer was reached: why")) == "no answer"
     assert failure_of(replace(cases[None], stop_reason="timeout")) is None
