@@ -12,7 +12,9 @@ from rlm_rag.engine.threads import in_thread
 from rlm_rag.mcp.readers import Readers
 
 LOOK_AGAIN_SECONDS = 2.0
-# Looking at a large source takes a while: it is done for no more than this share of the time.
+OLDEST_SECONDS = 30.0
+# Looking at a large source takes a while: it is done for no more than this share of the time,
+# as long as nothing gets too old by that.
 _LOOKING_SHARE = 0.1
 
 
@@ -35,8 +37,8 @@ class Editions:
     """Loads the sources when first asked, and again when they may have changed.
 
     A request that comes `LOOK_AGAIN_SECONDS` or more after the last look has the sources looked
-    at again: files whose size, times and inode are the same are not read. With `looks_again`
-    False they are loaded once. An edition stays whole while somebody uses it. To be used within
+    at again, where looking takes long up to `OLDEST_SECONDS` after it: files whose size, times
+    and inode are the same are not read. With `looks_again` False they are loaded once. An edition stays whole while somebody uses it. To be used within
     one event loop.
     """
 
@@ -94,14 +96,15 @@ class Editions:
         return self._looks_again and time.monotonic() >= self._looks_next
 
     async def _look(self) -> None:
-        began = time.monotonic()
+        began, is_first = time.monotonic(), self._current is None
         try:
-            corpus = await in_thread(self._load)
-            await self._take(corpus)
+            await self._take(await in_thread(self._load))
         finally:
             self._looking = None
         ended = time.monotonic()
-        self._looks_next = ended + max(LOOK_AGAIN_SECONDS, (ended - began) / _LOOKING_SHARE)
+        # The first time everything may have been read.
+        rest = 0.0 if is_first else (ended - began) / _LOOKING_SHARE
+        self._looks_next = ended + min(max(LOOK_AGAIN_SECONDS, rest), OLDEST_SECONDS)
 
     async def _take(self, corpus: SearchableCorpus) -> None:
         before = self._current

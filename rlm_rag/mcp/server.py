@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -99,12 +100,13 @@ class CorpusServer:
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         async with self._documents() as corpus:
-            page, cursor = resources.listed(corpus, params.cursor if params else None)
+            cursor = params.cursor if params else None
+            page, after = await to_thread(resources.listed, corpus, cursor)
         found = [
             types.Resource(uri=one.uri, name=one.path, mime_type=_TEXT, size=one.size_bytes)
             for one in page
         ]
-        return types.ListResourcesResult(resources=found, next_cursor=cursor)
+        return types.ListResourcesResult(resources=found, next_cursor=after)
 
     async def _list_templates(
         self, context: Context, params: object
@@ -121,7 +123,7 @@ class CorpusServer:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         async with self._documents() as corpus:
-            pieces = resources.read(corpus, params.uri)
+            pieces = await to_thread(resources.read, corpus, params.uri)
         return types.ReadResourceResult(
             contents=[
                 types.TextResourceContents(uri=one.uri, mime_type=_TEXT, text=one.text)
@@ -136,7 +138,8 @@ class CorpusServer:
         total = 0
         if params.argument.name == "path":
             async with self._documents() as corpus:
-                values, total = resources.completed(corpus, params.argument.value)
+                begun = params.argument.value
+                values, total = await to_thread(resources.completed, corpus, begun)
         more = total > len(values)
         return types.CompleteResult(
             completion=types.Completion(values=values, total=total, has_more=more)

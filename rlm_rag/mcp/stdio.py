@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
 import anyio
@@ -22,8 +23,9 @@ async def serve_stdio(server: Server[Any]) -> None:
     """
     incoming, outgoing = private_streams()
     # They are used as these two are, but never wait where a cancellation cannot reach them.
-    stdin = cast("anyio.AsyncFile[str]", _Incoming(incoming))
-    stdout = cast("anyio.AsyncFile[str]", _Outgoing(outgoing))
+    source = _Incoming(incoming)
+    target = _Outgoing(outgoing, left=source.end)
+    stdin, stdout = cast("anyio.AsyncFile[str]", source), cast("anyio.AsyncFile[str]", target)
     async with stdio_server(stdin, stdout) as (messages, replies):
         await server.run(messages, replies, server.create_initialization_options())
 
@@ -49,12 +51,16 @@ class _Incoming:
             raise StopAsyncIteration
         return line
 
+    def end(self) -> None:
+        """Have the lines end here, whatever comes."""
+        self._put(None)
+
     def _hand_over(self) -> None:
         try:
             for line in self._file:
                 self._put(line.decode("utf-8", "replace"))
         finally:
-            self._put(None)
+            self.end()
 
     def _put(self, line: str | None) -> None:
         if not self._loop.is_closed():
@@ -62,13 +68,23 @@ class _Incoming:
 
 
 class _Outgoing:
-    """A pipe that is written to in threads that nothing waits for: its reader may have stopped."""
+    """A pipe that is written to in threads that nothing waits for: its reader may have stopped.
 
-    def __init__(self, file: BinaryIO) -> None:
+    `left` is called where there is no reader any more.
+    """
+
+    def __init__(self, file: BinaryIO, *, left: Callable[[], None]) -> None:
         self._file = file
+        self._left = left
 
     async def write(self, text: str) -> None:
-        await in_thread(self._file.write, text.encode("utf-8"))
+        await self._do(self._file.write, text.encode("utf-8"))
 
     async def flush(self) -> None:
-        await in_thread(self._file.flush)
+        await self._do(self._file.flush)
+
+    async def _do(self, write: Callable[..., object], *written: bytes) -> None:
+        try:
+            await in_thread(write, *written)
+        except BrokenPipeError:
+            self._left()

@@ -137,6 +137,20 @@ def test_a_signal_ends_it_though_its_client_says_nothing(place: Place, number: i
 
 
 @pytest.mark.deep
+def test_a_client_that_no_longer_reads_is_a_client_that_left(place: Place) -> None:
+    with adopting() as left:
+        process = begin(place)
+        assert process.stdout is not None
+        process.stdout.close()
+        say(process, "tools/list", 2)
+        assert process.wait(PATIENCE_SECONDS) == 0
+        assert left() == {}
+    for stream in (process.stdin, process.stderr):
+        assert stream is not None
+        stream.close()
+
+
+@pytest.mark.deep
 def test_what_others_print_does_not_reach_the_client(place: Place) -> None:
     code = (
         "import os, subprocess, sys, rlm_rag.mcp.editions as module\n"
