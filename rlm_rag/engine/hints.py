@@ -28,6 +28,10 @@ _HIT = (
     'whose "hits" have path, line and text; read(path, start, end) gives a text.'
 )
 _KEYS = "Print the value's type and its keys first: print(type(x), list(x)[:5])."
+_SAME_AGAIN = (
+    "This block gave the same output before. Answer from what you have seen: "
+    'answer["content"] = "..." and answer["ready"] = True; or run another block.'
+)
 _OTHER_TOOL = (
     "The same kind of error for the third time: use another function. Facts: search, then read. "
     "Exact words: grep_context. Where a name is defined: symbols. Records: json or str.split in "
@@ -106,6 +110,7 @@ class Hints:
 
     def __init__(self) -> None:
         self._failed: set[str] = set()
+        self._ran: set[str] = set()
         self._kinds: Counter[str] = Counter()
         self._said: Counter[str] = Counter()
 
@@ -113,8 +118,8 @@ class Hints:
         """Return at most `MAX_HINTS` sentences on the blocks of a turn.
 
         The first of a kind gets its familiar explanation, one that comes a third time in a row
-        the advice to use another function; a block that is the same as one that failed is
-        pointed out.
+        the advice to use another function; a block that is the same as one that failed, or that
+        ran well and told nothing new, is pointed out.
         """
         hints: list[str] = []
         for block in ran:
@@ -128,10 +133,8 @@ class Hints:
 
     def _on_error(self, block: RanBlock, error: BlockError) -> list[str]:
         hints = []
-        digest = hashlib.sha256(block.code.strip().encode("utf-8", "surrogatepass")).hexdigest()
-        if digest in self._failed:
+        if not _is_new(self._failed, block.code.strip()):
             hints.append("This block is the same as one that failed before. Change it.")
-        self._failed.add(digest)
         self._kinds[error.type] += 1
         if self._kinds[error.type] >= 3:
             return [*hints, _OTHER_TOOL]
@@ -145,8 +148,11 @@ class Hints:
 
     def _on_output(self, block: RanBlock) -> list[str]:
         result = block.result
-        hints = []
         shown = result.stdout + (result.value or "")
+        # With other output it waited for something, or went on from what it had left.
+        if not _is_new(self._ran, block.code.strip(), shown, result.stderr):
+            return [_SAME_AGAIN]
+        hints = []
         if result.stdout_cut or len(shown) > LONG_OUTPUT_CHARS:
             hints.append(
                 "That was a long output. Print the lines you need: grep_context, search, or "
@@ -164,3 +170,12 @@ class Hints:
     def _seen(self, hint: str) -> bool:
         self._said[hint] += 1
         return self._said[hint] > 1
+
+
+def _is_new(known: set[str], *texts: str) -> bool:
+    """Whether texts are not among those of which `known` has the digests; they are from now on."""
+    joined = "\0".join(texts).encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(joined).hexdigest()
+    is_new = digest not in known
+    known.add(digest)
+    return is_new

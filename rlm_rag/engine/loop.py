@@ -41,8 +41,8 @@ LOOK_BACK_SECONDS = 0.4
 """An interrupted run returns within a second; a block that ends by itself needs 20 ms for it."""
 EXCERPT_CHARS = 2000
 STUMBLES = 2
-"""After so many turns without a block that parses, or with a blind answer, come the small
-profile's prompts: one such turn happens to any model."""
+"""After so many turns without a block that parses come the small profile's prompts: one such turn
+happens to any model. A blind answer is enough alone: what comes after it is the answer."""
 _NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 
 NO_BLOCK = (
@@ -279,7 +279,11 @@ class Loop:
 
     def _is_blind(self) -> bool:
         """Whether no block has run, here or in the conversation so far."""
-        return self._block == 0 and not (self._carried is not None and self._carried.exchanges)
+        return self._block == 0 and not self._goes_on()
+
+    def _goes_on(self) -> bool:
+        """Whether a conversation was before it."""
+        return self._carried is not None and bool(self._carried.exchanges)
 
     def _accepted(
         self, ending: Ending, notes: list[str], *, computed: bool, blind: bool = False
@@ -290,6 +294,8 @@ class Loop:
         doubt = self._doubts.about(ending.text, computed=computed, blind=blind)
         if doubt is None:
             return ending
+        if not computed and not self._ran_well and not self._goes_on():
+            self._stumbles += STUMBLES
         # Where nothing better comes, an answer that was questioned is still the answer.
         self._doubted = ending
         notes.append(doubt)

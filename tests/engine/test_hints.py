@@ -53,6 +53,22 @@ def test_a_block_that_failed_before_is_pointed_out() -> None:
     assert "same as one that failed" in hint
 
 
+def test_a_block_that_ran_well_and_tells_nothing_new_is_pointed_out_each_time() -> None:
+    hints = Hints()
+    look = ran("print(search('delay'))", stdout="[{'path': 'a.md'}]")
+    assert hints.about([look]) == ()
+    assert hints.about([ran("print(2)", stdout="2")]) == ()
+    for _ in range(2):
+        (hint,) = hints.about([look])
+        assert "same output before" in hint
+
+
+def test_a_block_that_runs_again_with_other_output_is_no_repetition() -> None:
+    hints = Hints()
+    assert hints.about([ran("print(task.status)", stdout="running")]) == ()
+    assert hints.about([ran("print(task.status)", stdout="done")]) == ()
+
+
 def test_an_error_that_comes_again_gets_another_hint_and_then_another_tool() -> None:
     hints = Hints()
     said = [hints.about([failed(f"context[{n}]['u']", "KeyError")])[0] for n in range(3)]

@@ -208,6 +208,13 @@ TRANSCRIPTS = [
         limits=Limits(iterations=2),
     ),
     Transcript(
+        "the-same-look-again-and-again",
+        [LOOK, LOOK, text(f"FINAL({RIGHT})")],
+        "src/retry.py:2",
+        "gave the same output before",
+        status="verified",
+    ),
+    Transcript(
         "a-provider-that-fails-for-good",
         [LOOK, failed(400, "refused")],
         "No answer",

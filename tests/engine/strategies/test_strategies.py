@@ -289,6 +289,35 @@ def test_simpler_prompts_come_after_two_turns_without_code(
     assert "Example. Question" in systems[2]
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        [reply("FINAL(It is a delay.)")],
+        [reply("```repl\n1 / 0\n```"), reply("FINAL(It is a delay.)")],
+        [reply("```repl\nFINAL('There are 93 delays.')\n```")],
+    ],
+)
+def test_simpler_prompts_come_after_one_answer_that_rests_on_nothing(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, before: list[Step]
+) -> None:
+    last = reply("```repl\nFINAL(search('delay')[0]['path'])\n```")
+    found = ask(openai_server, corpus, "rlm", *before, last)
+    systems = [request.messages[0]["content"] for request in openai_server.received]
+    assert "Example. Question" not in systems[-2]
+    assert "Example. Question" in systems[-1]
+    assert found.stop_reason == "answered"
+
+
+@pytest.mark.parametrize("profile", ["standard", "frontier"])
+def test_a_profile_that_was_asked_for_stays(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, profile: str
+) -> None:
+    blind, prose = reply("FINAL(It is a delay.)"), reply("Let me think.")
+    ask(openai_server, corpus, "rlm", prose, blind, blind, profile=profile)
+    systems = {request.messages[0]["content"] for request in openai_server.received}
+    assert len(systems) == 1
+
+
 def test_a_prompt_of_ones_own_may_hold_any_braces(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
