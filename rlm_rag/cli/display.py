@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from rlm_rag.cli import streams, terminal
-from rlm_rag.cli.activity import Activity
 from rlm_rag.cli.progress import ERASE_LINE
 from rlm_rag.cli.verbose import VerboseLog
+from rlm_rag.trace.activity import Activity
 from rlm_rag.trace.events import Event
 
 SHORTEST_INTERVAL_SECONDS = 0.1
@@ -52,7 +52,8 @@ class ProgressLine:
     def _show(self) -> None:
         self._shown_at = time.monotonic()
         # The last column stays free: some terminals go on to the next line there.
-        line = self._activity.line(terminal.columns(sys.stderr) - 1)
+        columns = terminal.columns(sys.stderr) - 1
+        line = terminal.fits_width(self._activity.line(columns), columns)
         streams.to_stderr(ERASE_LINE + line)
 
     @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,13 +11,16 @@ import anyio
 
 from rlm_rag.api import SearchableCorpus
 from rlm_rag.engine.answer import Answer
-from rlm_rag.mcp.progress import Progress
 from rlm_rag.mcp.replies import MAX_REPLY_CHARS, Reply, shown, with_note
 from rlm_rag.rlm import RLM
 from rlm_rag.streaming import Stream
+from rlm_rag.trace.activity import Activity
 
 Tell = Callable[[float, str], Awaitable[None]]
 """Told how many steps a run made, a number that only grows, and in words what it does."""
+
+TELL_SECONDS = 0.25
+"""The least time between two that are told."""
 
 _LEFT_OUT = ("schema_version", "data", "fits", "artifacts")
 
@@ -27,14 +31,17 @@ async def ask(rlm: RLM, corpus: SearchableCorpus, question: str, tell: Tell) -> 
     Raises:
         RlmRagError: as `RLM.ask`.
     """
-    progress = Progress()
+    activity, steps, told_at = Activity(), 0, 0.0
     stream = rlm.stream_async(corpus, question)
     try:
         async for item in stream:
             if isinstance(item, Answer):
                 return _reply(item)
-            if progress.count(item):
-                await tell(progress.steps, progress.message())
+            activity.count(item)
+            steps += 1
+            if time.monotonic() - told_at >= TELL_SECONDS:
+                told_at = time.monotonic()
+                await tell(steps, activity.line())
     finally:
         await _ended(stream)
     raise AssertionError("a run ends with its answer")

@@ -38,8 +38,8 @@ class Editions:
 
     A request that comes `LOOK_AGAIN_SECONDS` or more after the last look has the sources looked
     at again, where looking takes long up to `OLDEST_SECONDS` after it: files whose size, times
-    and inode are the same are not read. With `looks_again` False they are loaded once. An edition stays whole while somebody uses it. To be used within
-    one event loop.
+    and inode are the same are not read. With `looks_again` False they are loaded once. An edition
+    stays whole while somebody uses it. To be used within one event loop.
     """
 
     def __init__(self, load: Callable[[], SearchableCorpus], *, looks_again: bool = True) -> None:

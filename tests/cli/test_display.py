@@ -9,8 +9,8 @@ from contextlib import redirect_stderr
 import pytest
 
 from rlm_rag.cli import display
-from rlm_rag.cli.activity import Activity
 from rlm_rag.cli.display import ProgressLine, Silence, VerboseLog, choose_display
+from rlm_rag.trace.activity import Activity
 from rlm_rag.trace.events import (
     Answered,
     BlockOutput,
@@ -107,7 +107,7 @@ def test_a_line_says_what_a_block_does_and_what_it_costs_against_the_limits() ->
     [
         (55, "turn 2: running code, $0.0125 of $0.5, 0 of 120 s"),
         (40, "turn 2: running code, 0 of 120 s"),
-        (12, "turn 2: runn"),
+        (12, "turn 2: running code, 0 of 120 s"),
     ],
 )
 def test_what_matters_least_goes_first_where_the_line_is_short(columns: int, shown: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client
 
 from rlm_rag import RLM, Limits
-from rlm_rag.mcp import progress as progress_module
+from rlm_rag.mcp import asking
 from rlm_rag.mcp.replies import MAX_REPLY_CHARS
 from tests.cli.processes import KEY
 from tests.engine.play import block
@@ -39,7 +39,7 @@ def use_ask(rlm: RLM, use: Callable[[Client], Any]) -> Any:
 def test_an_answer_comes_with_citations_and_is_told_of_as_it_is_sought(
     openai_server: OpenAiChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress_module, "SHORTEST_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(asking, "TELL_SECONDS", 0.0)
     openai_server.script = [block("print(search('port'))"), block(ANSWER)]
     told: list[tuple[float, str]] = []
 
@@ -72,8 +72,8 @@ def test_an_answer_comes_with_citations_and_is_told_of_as_it_is_sought(
     use_ask(asked(openai_server), use)
     steps = [number for number, _ in told]
     assert steps == sorted(set(steps))
-    assert any("turn 2: asking the model, 1 look-ups" in message for _, message in told)
-    assert any("running code" in message for _, message in told)
+    assert any("turn 1: running code, 1 search, 18 tokens" in message for _, message in told)
+    assert any("turn 2: asking the model" in message for _, message in told)
 
 
 @pytest.mark.parametrize("code", ["llm_query('hang')", "while True: pass"], ids=["call", "block"])
@@ -106,7 +106,7 @@ def test_a_cancelled_question_ends_soon_and_pays_for_nothing_more(
         assert not (await client.call_tool("read", {"path": "a.md"})).is_error
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress_module, "SHORTEST_INTERVAL_SECONDS", 0.0)
+        patch.setattr(asking, "TELL_SECONDS", 0.0)
         use_ask(asked(openai_server), use)
     assert time.monotonic() - began < SOON_SECONDS
     paid = len(openai_server.received)

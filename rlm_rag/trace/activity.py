@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rlm_rag.cli import terminal
 from rlm_rag.trace.events import (
     Answered,
     BlockStarted,
@@ -116,18 +115,19 @@ class Activity:
         usd = usage.get("usd")
         self._usd = None if self._usd is None or usd is None else self._usd + usd
 
-    def line(self, columns: int) -> str:
-        """Return what there is to say now in at most so many columns, what matters least left out.
+    def line(self, columns: int | None = None) -> str:
+        """Return what there is to say now, what matters least left out to fit so many columns.
 
-        Beside a limit in tokens, money or seconds stands what it is.
+        Longer where not even what it is doing fits. Beside a limit in tokens, money or seconds
+        stands what it is.
         """
         with self._lock:
             parts = self._parts()
         for rank in range(max(part.rank for part in parts), -1, -1):
             shown = ", ".join(part.text for part in parts if part.rank <= rank)
-            if len(shown) <= columns:
-                return shown
-        return terminal.fits_width(shown, columns)
+            if columns is None or len(shown) <= columns:
+                break
+        return shown
 
     def _parts(self) -> Sequence[_Part]:
         turn = f"turn {self._turn}{self._phase}: " if self._turn else ""
