@@ -12,7 +12,6 @@ from rlm_rag.api import SearchableCorpus, load_origin, opened
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
-from rlm_rag.engine.citations import content_digest
 from rlm_rag.engine.form import form_of
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.offers import AskUser, Offers, Tool, offers_again
@@ -132,28 +131,6 @@ def _again(
                 past=Past(trace, replays=replays),
                 form=form_of(root.options["schema"]),
             )
-        )
-
-
-def changed_since(trace: Trace) -> tuple[str, ...]:
-    """Return the cited files of a run that are no longer what they were, or no longer there.
-
-    Empty where nothing was cited, or where the trace does not say where its corpus was.
-
-    Raises:
-        RlmRagError: as `load`.
-    """
-    root = trace.root
-    ends = [end for end in trace.of_type(Answered) if root is not None and end.run == root.run]
-    cited = ends[-1].cited if ends else {}
-    origin = root.options.get("source") if root is not None else None
-    if not cited or not origin:
-        return ()
-    with load_origin(origin) as corpus:
-        return tuple(
-            path
-            for path, digest in cited.items()
-            if (document := corpus.get(path)) is None or content_digest(document.content) != digest
         )
 
 

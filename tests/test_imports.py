@@ -13,7 +13,18 @@ PACKAGE = ROOT / "rlm_rag"
 
 # docs/design.md section 2, from the ground up; a room imports itself and the floors below.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "lines", "packed", "packing", "globs", "scratch", "kept", "child", "traits"),
+    (
+        "errors",
+        "lines",
+        "packed",
+        "packing",
+        "globs",
+        "scratch",
+        "kept",
+        "child",
+        "traits",
+        "pages",
+    ),
     ("corpus", "setting_table", "settings"),
     ("loaders", "indexes", "sandbox", "trace"),
     ("models",),
@@ -21,6 +32,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("distributed",),
     (
         "api",
+        "cited",
         "conversation",
         "rlm",
         "recovery",

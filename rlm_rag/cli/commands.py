@@ -31,7 +31,7 @@ COMMANDS: dict[str, Row] = {
     "index": Row("index", "index", "Build, show, verify and clear the stored search indexes."),
     "map": Row("map", "map_", "Ask a prompt of every document; an answer each, as JSON lines."),
     "eval": Row("eval", "eval_", "Run long-context benchmarks, and report and compare them."),
-    "trace": Row("trace", "trace", "List, show, resume, replay and clear past runs."),
+    "trace": Row("trace", "trace", "List, show, view, resume, replay and clear past runs."),
     "mcp": Row("mcp", "mcp", "Serve a corpus to editors and agents (Model Context Protocol)."),
     "completion": Row("completion", "completion", "Print what completes commands in a shell."),
     "config": Row("config", "config", "Show the settings in force and where each comes from."),

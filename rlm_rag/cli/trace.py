@@ -24,6 +24,7 @@ from rlm_rag.cli.options import (
     source_options,
     take_loading,
 )
+from rlm_rag.cli.view import view
 from rlm_rag.errors import RlmRagError, UsageError
 from rlm_rag.trace.store import RunFile, TraceStore
 
@@ -48,6 +49,9 @@ class Summary(NamedTuple):
 @click.group()
 def trace() -> None:
     """List, show and clear the records of past runs, go on with one, or repeat one."""
+
+
+trace.add_command(view)
 
 
 @trace.command("list")
@@ -91,7 +95,7 @@ def show(run: str, as_json: bool) -> int:
 
 def _warn_of_changes(record: Trace) -> None:
     """Say which cited files have changed since, or that the source cannot be looked at."""
-    from rlm_rag.recovery import changed_since
+    from rlm_rag.cited import changed_since
 
     try:
         changed = changed_since(record)

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from rlm_rag.corpus import Corpus, Document
 from rlm_rag.engine.places import Place, find_places
+from rlm_rag.engine.quotes import end_of, fold, is_long, readings, spellings
 
 MAX_VERIFIED_LINES = 60
-MIN_QUOTE_CHARS = 20
 MAX_NAME_WORDS = 2
 NEAR_LINES = 30
 MAX_OCCURRENCES = 200
@@ -25,7 +25,6 @@ Status = Literal["verified", "located", "false"]
 
 _WORD = re.compile(r"[^\W_]+")
 _SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_ELLIPSIS = re.compile(r"\s*(?:\[\s*)?(?:\.\.\.+|…)(?:\s*\])?\s*")
 _STOPWORDS = frozenset(
     re.findall(
         r"\w+",
@@ -43,7 +42,7 @@ _STOPWORDS = frozenset(
 class Citation:
     """A cited place and what the check made of it; lines are those that stand in the corpus.
 
-    `verified` status: a quote of at least MIN_QUOTE_CHARS, or a whole line, stands in at most
+    `verified` status: a quote of at least `MIN_QUOTE_CHARS`, or a whole line, stands in at most
     MAX_VERIFIED_LINES lines, which may be moved to where it stands. `located`: the lines exist,
     and no quote is given, or a short one that the document holds or that may be a mere name.
     `false`: anything else. The flag `verified` is true for the first two where a term of the
@@ -124,8 +123,8 @@ def paths_that_end(ends: Collection[str], paths: Iterable[str]) -> dict[str, lis
 
 
 def _check(place: Place, source: _Source | None) -> Citation:
-    quotes = [folded for folded in map(_fold, place.quotes) if folded]
-    long = [quote for quote in quotes if _is_long(quote)]
+    quotes = [folded for folded in map(fold, place.quotes) if folded]
+    long = [quote for quote in quotes if is_long(quote)]
     if source is None:
         last = place.first if place.last is None else place.last
         quote = next(iter(long or quotes), None)
@@ -136,9 +135,9 @@ def _check(place: Place, source: _Source | None) -> Citation:
     standing = [quote for quote in quotes if real and source.stands(quote, first, last)]
     for quote in standing:
         precise = last - first < MAX_VERIFIED_LINES
-        if precise and (_is_long(quote) or source.whole_line(quote, first, last)):
+        if precise and (is_long(quote) or source.whole_line(quote, first, last)):
             return source.citation(place, first, last, quote, "verified")
-    if not any(_is_long(quote) for quote in standing):
+    if not any(is_long(quote) for quote in standing):
         for quote in quotes:
             moved = source.locate(quote, first)
             if moved is not None and moved[1] - moved[0] < MAX_VERIFIED_LINES:
@@ -187,12 +186,12 @@ class _Source:
         begin = folded.starts[first - 1]
         end = folded.starts[last] if last < len(folded.starts) else len(folded.text)
         return any(
-            _end_of(folded.text, pieces, begin, end) is not None for pieces in _readings(quote)
+            end_of(folded.text, pieces, begin, end) is not None for pieces in readings(quote)
         )
 
     def whole_line(self, quote: str, first: int, last: int) -> bool:
-        same = _spellings(quote)
-        return any(_fold(line) in same for line in self._lines[first - 1 : last])
+        same = spellings(quote)
+        return any(fold(line) in same for line in self._lines[first - 1 : last])
 
     def lacks(self, quote: str) -> bool:
         """Whether it stands nowhere, in whatever case, and has too many words for a mere name."""
@@ -201,22 +200,22 @@ class _Source:
         if self._uncased is None:
             self._uncased = self._fold().text.casefold()
         size = len(self._uncased)
-        readings = _readings(quote.casefold())
-        return all(_end_of(self._uncased, pieces, 0, size) is None for pieces in readings)
+        ways = readings(quote.casefold())
+        return all(end_of(self._uncased, pieces, 0, size) is None for pieces in ways)
 
     def locate(self, quote: str, near: int) -> tuple[int, int] | None:
         """The lines in which the quote stands, nearest to line `near`.
 
         A short quote is only found as a whole line, at most NEAR_LINES away.
         """
-        if _is_long(quote):
+        if is_long(quote):
             return min(
                 self._occurrences(quote), key=lambda lines: abs(lines[0] - near), default=None
             )
         low = max(1, near - NEAR_LINES)
         high = min(self.line_count, near + NEAR_LINES)
-        whole = _spellings(quote)
-        same = [line for line in range(low, high + 1) if _fold(self._lines[line - 1]) in whole]
+        whole = spellings(quote)
+        same = [line for line in range(low, high + 1) if fold(self._lines[line - 1]) in whole]
         if not same or not _WORD.search(quote):
             return None
         nearest = min(same, key=lambda line: abs(line - near))
@@ -224,7 +223,7 @@ class _Source:
 
     def _occurrences(self, quote: str) -> Iterator[tuple[int, int]]:
         folded = self._fold()
-        for pieces in _readings(quote):
+        for pieces in readings(quote):
             at = folded.text.find(pieces[0])
             count = 0
             while at >= 0 and count < MAX_OCCURRENCES:
@@ -232,7 +231,7 @@ class _Source:
                 first = folded.line_at(at)
                 beyond = first + MAX_VERIFIED_LINES - 1
                 limit = folded.starts[beyond] if beyond < len(folded.starts) else len(folded.text)
-                end = _end_of(folded.text, pieces, at, limit)
+                end = end_of(folded.text, pieces, at, limit)
                 if end is not None:
                     yield first, folded.line_at(end - 1)
                 at = folded.text.find(pieces[0], at + 1)
@@ -244,44 +243,12 @@ class _Source:
             size = 0
             for line in self._lines:
                 starts.append(size)
-                folded = _fold(line)
+                folded = fold(line)
                 if folded:
                     parts.append(folded)
                     size += len(folded) + 1
             self._folded = _Folded(" ".join(parts), starts)
         return self._folded
-
-
-def _fold(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _is_long(quote: str) -> bool:
-    return len(_ELLIPSIS.sub("", quote)) >= MIN_QUOTE_CHARS
-
-
-def _spellings(quote: str) -> Sequence[str]:
-    """The quote as it is, and without a mark of the sentence that it ends."""
-    return (quote, quote[:-1]) if len(quote) > 1 and quote[-1] in ".,;:!?" else (quote,)
-
-
-def _readings(quote: str) -> Iterator[Sequence[str]]:
-    """The quote as it may be spelled, and as the pieces around its ellipses."""
-    for spelling in _spellings(quote):
-        yield [spelling]
-    pieces = [piece for piece in _ELLIPSIS.split(quote) if piece]
-    if pieces and pieces != [quote]:
-        yield pieces
-
-
-def _end_of(text: str, pieces: Sequence[str], begin: int, end: int) -> int | None:
-    """Where the last of the pieces ends, found in order within `begin`..`end`."""
-    for piece in pieces:
-        at = text.find(piece, begin, end)
-        if at < 0:
-            return None
-        begin = at + len(piece)
-    return begin
 
 
 def _terms(text: str) -> set[str]:

@@ -62,6 +62,11 @@ def _home() -> Path:
         ) from error
 
 
+def view_path(trace: Path) -> Path:
+    """Return where the page of a trace lies unless another place was named: beside it."""
+    return trace.with_suffix(".html")
+
+
 def new_run_id() -> str:
     """A new id: its start in UTC, to the microsecond, then six random hex digits."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}"
@@ -184,7 +189,9 @@ class TraceStore:
 
 
 def _remove(path: Path) -> int:
+    """Remove a trace with its page; how many traces were removed."""
     try:
+        view_path(path).unlink(missing_ok=True)
         path.unlink()
     except FileNotFoundError:
         return 0

@@ -1,0 +1,77 @@
+"""`rlm-rag trace view`: a past run as a page of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from rlm_rag.cli import streams
+from rlm_rag.cli.exits import DONE
+from rlm_rag.cli.options import json_option
+from rlm_rag.errors import TraceError, UsageError
+from rlm_rag.trace.store import TraceStore, view_path
+
+
+@click.command()
+@click.argument("run", default="last")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the page to this file, instead of beside its trace.",
+)
+@click.option("--no-open", is_flag=True, help="Write it, and do not open it in a browser.")
+@json_option
+def view(run: str, output: Path | None, no_open: bool, as_json: bool) -> int:
+    """Write RUN as one HTML file that needs no server and no network, and open it.
+
+    RUN is an id or its unique start, a file, or the last one. The page has all that the trace
+    has, and the lines that the answer cites; whoever has it has these too.
+    """
+    path = TraceStore().find_run(run)
+    target = view_path(path) if output is None else output
+    size = _write(path, target)
+    opened = False if no_open else _open_in_browser(target)
+    if as_json:
+        streams.result_json({"path": str(target), "bytes": size, "opened": opened})
+        return DONE
+    streams.result(streams.one_line(str(target)))
+    if not opened and not no_open:
+        streams.note("no browser was opened: there is none, or no display; open the file in one")
+    return DONE
+
+
+def _write(trace: Path, target: Path) -> int:
+    from rlm_rag.cited import look_up
+    from rlm_rag.pages.file import write_page
+    from rlm_rag.trace.reader import read_trace
+    from rlm_rag.trace.view.page import view_page
+
+    if target.is_dir():
+        raise UsageError(f"{target} is a folder", hint="name a file in it with -o")
+    if target.is_file() and target.samefile(trace):
+        raise UsageError(f"{target} is the trace itself", hint="choose another file with -o")
+    record = read_trace(trace)
+    pieces = view_page(record, look_up(record))
+    try:
+        return write_page(target, pieces)
+    except OSError as error:
+        raise TraceError(
+            f"the page cannot be written to {target}: {error.strerror or error}",
+            hint="choose another file with -o",
+        ) from error
+
+
+def _open_in_browser(path: Path) -> bool:
+    """Open the page where there is a display; a browser of the terminal would take it over."""
+    import webbrowser
+
+    named = os.environ.get("BROWSER")
+    shown = named or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if sys.platform not in ("win32", "darwin") and not shown:
+        return False
+    return webbrowser.open(path.resolve().as_uri())

@@ -1,0 +1,83 @@
+"""`trace view` writes one file, opens it where there is a display, and says where it is."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.cli.view import view
+from rlm_rag.errors import RlmRagError
+from tests.trace.view.made import EVERY, recorded
+
+from .conftest import Run
+from .test_ask import ready, script
+
+QUOTE = '`src/retry.py:6`: "return 2**attempt + random.random()"'
+
+
+def index_of(page: Path) -> dict[str, object]:
+    text = page.read_text("utf-8")
+    start = text.index('id="index">') + len('id="index">')
+    found = json.loads(text[start : text.index("</script>", start)])
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    return recorded(tmp_path / "t.jsonl", EVERY).path
+
+
+def test_the_last_run_is_written_beside_its_trace_and_goes_with_it(
+    rlm_rag: Run, repo: Path, tmp_path: Path
+) -> None:
+    model = script(tmp_path, ready(f"It doubles, {QUOTE}."))
+    asked = rlm_rag("ask", str(repo), "How does the wait grow?", "--model", model, "--json")
+    trace = Path(json.loads(asked.stdout)["trace"])
+    done = rlm_rag("trace", "view", "--no-open")
+    page = trace.with_suffix(".html")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{page}\n", "")
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    index = index_of(page)
+    assert index["question"] == "How does the wait grow?"
+    [citation] = index["citations"]  # type: ignore[misc]
+    assert ["return 2**attempt + random.random()", True] in citation["lines"][-1][2]
+    assert {row[0] for row in index["coverage"]["documents"]} == {  # type: ignore[index]
+        "README.md", "src/client.py", "src/retry.py",
+    }  # fmt: skip
+    assert rlm_rag("trace", "clear", "--yes").returncode == 0
+    assert not page.exists()
+
+
+def test_it_opens_in_the_browser_that_is_named_and_in_none_without_a_display(
+    rlm_rag: Run, trace: Path, tmp_path: Path
+) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+    browser.chmod(0o755)
+    page = tmp_path / "a page.html"
+    done = rlm_rag(
+        "trace", "view", str(trace), "-o", str(page), "--json", env={"BROWSER": f"{browser} %s"}
+    )
+    told = json.loads(done.stdout)
+    assert (told["path"], told["opened"]) == (str(page), True)
+    assert told["bytes"] == page.stat().st_size
+    assert opened.read_text().strip() == page.as_uri()
+    done = rlm_rag("trace", "view", str(trace), "-o", str(page))
+    assert done.stdout == f"{page}\n"
+    assert "no browser was opened" in done.stderr
+
+
+def test_what_cannot_be_written_is_said_and_the_trace_stays(trace: Path, tmp_path: Path) -> None:
+    before = trace.read_bytes()
+    for target, said in (
+        (trace, "is the trace itself"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "no" / "page.html", "cannot be written"),
+    ):
+        with pytest.raises(RlmRagError, match=said):
+            view.callback(run=str(trace), output=target, no_open=True, as_json=False)
+    assert trace.read_bytes() == before
