@@ -58,7 +58,7 @@ INSIDE = (
 )
 # Model code prints, and the sandbox's self-test is a program of its own.
 PRINTING = (*INSIDE, "rlm_rag.sandbox.confine.probe", "rlm_rag.cli")
-HEAVY = ("litellm", "numpy", "httpx", "tree_sitter", "openai", "asyncio", "rich")
+HEAVY = ("litellm", "numpy", "httpx", "tree_sitter", "openai", "asyncio", "rich", "mcp")
 
 
 def modules() -> list[Path]:
@@ -162,6 +162,7 @@ def loaded_by(code: str) -> set[str]:
         "from rlm_rag.cli.main import main; main(['--help'])",
         "from rlm_rag.cli.main import main; main(['ask', '--help'])",
         "from rlm_rag.cli.main import main; main(['search', '--help'])",
+        "from rlm_rag.cli.main import main; main(['mcp', '--help'])",
     ],
 )
 def test_the_door_is_light(code: str) -> None:

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.asking import announce, build_rlm, check_models, settings_options
-from rlm_rag.cli.completion import files
 from rlm_rag.cli.display import Silence
 from rlm_rag.cli.exits import DONE
-from rlm_rag.cli.model_options import model_options, take_models
-from rlm_rag.cli.options import LIMIT_DEFAULTS, STDIN, source_options, take_loading
-from rlm_rag.errors import MissingExtraError, UsageError
-from rlm_rag.settings import read_settings
+from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
+from rlm_rag.cli.options import (
+    LIMIT_DEFAULTS,
+    STDIN,
+    Loading,
+    source_options,
+    take_loading,
+    warn_of,
+)
+from rlm_rag.errors import MissingExtraError, ModelError, UsageError
+from rlm_rag.settings import Settings, read_settings
 
 if TYPE_CHECKING:
+    from rlm_rag.api import SearchableCorpus
     from rlm_rag.rlm import RLM
 
 _MAX_PORT = 65535
 
 
 @click.command()
-@click.argument("sources", nargs=-1, shell_complete=files, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.option("--http", is_flag=True, help="Serve HTTP on 127.0.0.1, not standard input.")
 @click.option(
     "--port", type=click.IntRange(0, _MAX_PORT), help="The port of --http; a free one if unset."
@@ -36,7 +43,7 @@ _MAX_PORT = 65535
 def mcp(sources: tuple[str, ...], http: bool, port: int | None, **options: Any) -> int:
     """Serve SOURCE to an editor or an agent that speaks the Model Context Protocol.
 
-    Tools: search, grep, outline, symbols, read, repo_map, and ask where --model is set. A client
+    Tools: search, grep, outline, symbols, read, repo_map, and ask where a model is set. A client
     starts this command itself and speaks to it over standard input and output.
 
     \b
@@ -47,11 +54,7 @@ def mcp(sources: tuple[str, ...], http: bool, port: int | None, **options: Any) 
     loading, models = take_loading(options), take_models(options)
     settings = read_settings(options, limit_defaults=LIMIT_DEFAULTS, sources=sources)
     announce(settings)
-    rlm: RLM | None = None
-    if settings.model is not None:
-        check_models(settings, models, with_keys=True)
-        rlm = build_rlm(settings, Silence(), **models)
-    from rlm_rag.api import load_sources
+    rlm = _answering(settings, models)
     from rlm_rag.mcp.serving import serve
 
     listener = None
@@ -62,11 +65,11 @@ def mcp(sources: tuple[str, ...], http: bool, port: int | None, **options: Any) 
         streams.note(f"serving on {address_of(listener)}; Ctrl-C ends it")
     elif sys.stdin.isatty():
         streams.note("waiting for a client on standard input; docs/mcp.md says how to set one up")
-    serve(sources, partial(load_sources, list(sources), **loading), rlm=rlm, listener=listener)
+    serve(sources, _Loader(sources, loading), rlm=rlm, listener=listener)
     return DONE
 
 
-def _check(sources: tuple[str, ...], http: bool, port: int | None) -> None:
+def _check(sources: Sequence[str], http: bool, port: int | None) -> None:
     if not sources:
         raise UsageError("a source is missing", hint="for example: rlm-rag mcp ./repo")
     if STDIN in sources:
@@ -79,3 +82,39 @@ def _check(sources: tuple[str, ...], http: bool, port: int | None) -> None:
         raise MissingExtraError(
             "rlm-rag mcp needs the extra `mcp`", hint='pip install "rlm-rag[mcp]"'
         ) from error
+
+
+def _answering(settings: Settings, models: ModelFlags) -> RLM | None:
+    """Return what answers questions, None where no model is set or that one cannot be used.
+
+    Raises:
+        ModelError: it cannot be used, and was asked for by `--model`.
+    """
+    if settings.model is None:
+        return None
+    try:
+        check_models(settings, models, with_keys=True)
+    except ModelError as error:
+        if settings.origin("model") == "--model":
+            raise
+        # Clients pass on few variables, and the lookups need none.
+        streams.note(f"there will be no ask: {error.message} ({settings.origin('model')})")
+        return None
+    return build_rlm(settings, Silence(), **models)
+
+
+class _Loader:
+    """Loads the sources, and says each warning of that once."""
+
+    def __init__(self, sources: Sequence[str], loading: Loading) -> None:
+        self._sources = sources
+        self._loading = loading
+        self._said: set[str] = set()
+
+    def __call__(self) -> SearchableCorpus:
+        from rlm_rag.api import load_sources
+
+        corpus = load_sources(list(self._sources), **self._loading)
+        warn_of([warning for warning in corpus.warnings if warning not in self._said])
+        self._said.update(corpus.warnings)
+        return corpus

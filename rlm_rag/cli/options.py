@@ -124,9 +124,14 @@ def opened(
     with load_progress() as progress:
         corpus = load_sources(list(sources), on_progress=progress, verify=verify, **loading)
     with corpus:
-        for warning in corpus.warnings[:SHOWN_WARNINGS]:
-            streams.note(streams.one_line(f"warning: {warning}"))
-        more = len(corpus.warnings) - SHOWN_WARNINGS
-        if more > 0:
-            streams.note(f"warning: {more} more (rlm-rag pack --list shows them)")
+        warn_of(corpus.warnings)
         yield corpus
+
+
+def warn_of(warnings: Sequence[str]) -> None:
+    """Say on standard error what was told of a load, the first few of it."""
+    for warning in warnings[:SHOWN_WARNINGS]:
+        streams.note(streams.one_line(f"warning: {warning}"))
+    more = len(warnings) - SHOWN_WARNINGS
+    if more > 0:
+        streams.note(f"warning: {more} more (rlm-rag pack --list shows them)")

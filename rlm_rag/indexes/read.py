@@ -51,7 +51,8 @@ def _note(lines: list[str], reached: int, last: int, left: int) -> str | None:
     if left < -1:
         return (
             f"line {reached} has {len(lines[reached - 1]):,} characters, of which the first "
-            f"{MAX_READ_CHARS:,} are shown; slice its text from context for the rest"
+            f"{MAX_READ_CHARS:,} are shown; for the rest, grep for a part of it, or slice its text "
+            "from context in a block"
         )
     if reached < last:
         return (

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from rlm_rag import RLM, SearchableCorpus
 from rlm_rag.cli.main import main
+from rlm_rag.mcp import serving
 
 
 @pytest.mark.parametrize(
@@ -43,3 +47,33 @@ def test_where_the_sdk_is_missing_the_command_that_installs_it_is_told(
     monkeypatch.setitem(sys.modules, "mcp", None)
     assert main(["mcp", "docs"]) == 2
     assert 'pip install "rlm-rag[mcp]"' in capsys.readouterr().err
+
+
+def test_a_model_of_the_environment_that_cannot_be_used_costs_no_more_than_ask(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served: list[object] = []
+    monkeypatch.setattr(serving, "serve", lambda *_, rlm, **options: served.append(rlm))
+    monkeypatch.setenv("RLM_RAG_MODEL", "openai/gpt-5-mini")
+    assert main(["mcp", str(tmp_path)]) == 0
+    assert served == [None]
+    shown = capsys.readouterr().err
+    assert "there will be no ask: " in shown
+    assert "(RLM_RAG_MODEL)" in shown
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
+    assert main(["mcp", str(tmp_path)]) == 0
+    assert isinstance(served[-1], RLM)
+
+
+def test_what_is_told_of_a_load_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_bytes("größe\n".encode("latin-1") * 20)
+
+    def twice(_sources: object, load: Callable[[], SearchableCorpus], **_options: object) -> None:
+        for _ in range(2):
+            load().close()
+
+    monkeypatch.setattr(serving, "serve", twice)
+    assert main(["mcp", str(tmp_path)]) == 0
+    assert capsys.readouterr().err.count("warning: a.txt: ") == 1
