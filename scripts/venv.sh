@@ -1,6 +1,6 @@
-# Sourced by the scripts beside it: `ensure_venv run` or `ensure_venv dev` leaves a `.venv` in
-# which the package is installed in place (dev: with its development group), doing nothing when
-# that was done before. $python is then the interpreter to call.
+# Sourced by the scripts beside it: `ensure_venv run`, `dev` or `site` leaves a `.venv` in which
+# the package is installed in place (the last two: with the dependency group of that name), doing
+# nothing when that was done before. $python is then the interpreter to call.
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 venv=$root/.venv
@@ -69,7 +69,7 @@ is_installed() {
 }
 
 ensure_venv() {
-    if [ "$1" = run ]; then enough="run dev"; else enough=dev; fi
+    if [ "$1" = run ]; then enough="run dev site"; else enough=$1; fi
     # shellcheck disable=SC2086 # one word a kind
     if is_recent "$python" && is_installed $enough; then return; fi
     if ! is_recent "$python" || ! "$python" -m pip --version >/dev/null 2>&1; then
@@ -78,10 +78,10 @@ ensure_venv() {
     echo "installing into $venv (a minute or two the first time)" >&2
     # Dependency groups came with pip 25.1.
     quiet_pip install --upgrade 'pip>=25.1'
-    if [ "$1" = dev ]; then
-        (cd "$root" && quiet_pip install -e . --group dev)
-    else
+    if [ "$1" = run ]; then
         quiet_pip install -e "$root"
+    else
+        (cd "$root" && quiet_pip install -e . --group "$1")
     fi
     fingerprint >"$venv/.rlm-rag-$1"
 }

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import runpy
+import sqlite3
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+import rlm_rag
+from rlm_rag.evals import Models, RunConfig, RunFolder, report_of, start
+from rlm_rag.evals.tasks import task_entries
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("[0-9]*.py"))
@@ -42,3 +52,46 @@ def test_an_example_prints_what_it_says(
         monkeypatch.setenv(name, str(tmp_path / name))
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out == shown(script)
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Iterator[None]:
+    """Lay out the plugin as pip would have installed it."""
+    project = tomllib.loads((EXAMPLES / "plugin" / "pyproject.toml").read_text())["project"]
+    info = tmp_path / "site" / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1.0\n"
+    )
+    points = [
+        f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in rows.items())
+        for group, rows in project["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("".join(points))
+    paths = [str(tmp_path / "site"), str(EXAMPLES / "plugin")]
+    sys.path.extend(paths)
+    importlib.invalidate_caches()
+    yield
+    for path in paths:
+        sys.path.remove(path)
+    sys.modules.pop("diary_plugin", None)
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_plugin_loads_its_source_and_runs_its_benchmark_on_its_model(tmp_path: Path) -> None:
+    diary = tmp_path / "notes.sqlite"
+    with closing(sqlite3.connect(diary)) as database, database:
+        database.execute("CREATE TABLE entries (day, text)")
+        database.execute("INSERT INTO entries VALUES ('monday', 'The belt stood still.')")
+    with rlm_rag.load(f"diary:{diary}") as corpus:
+        assert [(each.path, each.content) for each in corpus] == [
+            ("monday.md", "The belt stood still.")
+        ]
+
+    assert "diary-colours" in [entry.name for entry in task_entries()]
+    run = tmp_path / "run"
+    models = Models(model="echo:anything")
+    start(RunConfig(tasks=("diary-colours",), strategies=("direct",), models=models), run)
+    # Asked directly, it repeats the prompt, which holds all doors and so every colour.
+    (cell,) = report_of([RunFolder.open(run)]).cells
+    assert (cell.scored, cell.score) == (3, 1.0)

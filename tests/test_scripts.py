@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ("sh", "dirname", "cat", "cksum", "printf")
-SCRIPTS = ("check", "test", "demo", "get_model")
+SCRIPTS = ("check", "test", "demo", "docs", "get_model")
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the scripts are for a POSIX shell")
 
