@@ -18,6 +18,7 @@ from rlm_rag.engine.estimate import Estimate, estimate
 from rlm_rag.engine.form import Schema, form_of
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
+from rlm_rag.engine.live import ReplyText
 from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.engine.offers import AskUser, Tool, offers_of
 from rlm_rag.engine.options import RunOptions
@@ -58,6 +59,7 @@ class RlmOptions(TypedDict, total=False):
     cache: bool | Path
     trace: bool | Path
     on_event: Callable[[Event], None] | None
+    on_text: Callable[[ReplyText], None] | None
     tools: Sequence[Callable[..., Any] | Tool]
     child_tools: Sequence[str] | None
     libraries: Mapping[str, Source] | None
@@ -81,7 +83,9 @@ class RLM:
     what is identical). `trace` is True for the user's state folder, False for none, or a
     folder. `sandbox_image` is the image of the sandbox `docker`; `sandbox_packages` names
     installed packages that code in the sandbox may import, `sandbox_memory_bytes` is what a
-    worker may use. `on_event` is called with each trace event, on the library's own thread.
+    worker may use. `on_event` is called with each trace event, on the library's own thread; so
+    is `on_text` with the pieces of root models' replies (`engine.live.ReplyText`) while they
+    come, which asks servers that can to stream.
 
     Blocks may call `tools`, functions of the caller with JSON arguments and results: their names,
     signatures and first lines of documentation are told to the model. Async ones run on the
@@ -118,6 +122,7 @@ class RLM:
         cache: bool | Path = False,
         trace: bool | Path = True,
         on_event: Callable[[Event], None] | None = None,
+        on_text: Callable[[ReplyText], None] | None = None,
         tools: Sequence[Callable[..., Any] | Tool] = (),
         child_tools: Sequence[str] | None = None,
         libraries: Mapping[str, Source] | None = None,
@@ -148,6 +153,7 @@ class RLM:
                 ask_user=ask_user,
             ),
             share=share,
+            on_text=on_text,
         )
 
     @property

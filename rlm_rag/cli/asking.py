@@ -123,6 +123,7 @@ def build_rlm(settings: Settings, display: Display, **flags: Any) -> RLM:
         cache=settings.cache,
         trace=settings.trace,
         on_event=display,
+        on_text=display.hear,
         **flags,
     )
 

@@ -22,8 +22,11 @@ TICK_SECONDS = 1.0
 class ProgressLine:
     """Keeps one line of standard error that says what a run is doing, rewritten in place.
 
-    Events may come from any thread. `close` removes the line; the next event brings it back.
+    Events may come from any thread. `close` removes the line; the next event brings it back. No
+    reply is shown as it comes.
     """
+
+    hear = None
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -79,6 +82,8 @@ class ProgressLine:
 
 class Silence:
     """Shows nothing."""
+
+    hear = None
 
     def __call__(self, event: Event) -> None:
         """Take an event, and leave it at that."""

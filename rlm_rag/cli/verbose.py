@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 from rlm_rag.cli import streams, terminal
+from rlm_rag.cli.live_text import LiveText
 from rlm_rag.trace.events import (
     BlockOutput,
     BlockStarted,
@@ -15,24 +18,45 @@ from rlm_rag.trace.events import (
     LimitReached,
     ReplyReceived,
     Retrieved,
+    RunStarted,
     Served,
     TurnStarted,
 )
 from rlm_rag.trace.sanitize import printable, printable_line
+
+if TYPE_CHECKING:
+    from rlm_rag.engine.live import ReplyText
 
 INDENT = "   "
 _BOLD, _DIM, _RED = "1", "2", "31"
 
 
 class VerboseLog:
-    """Writes to standard error, with colours where that has some; from any thread."""
+    """Writes to standard error, with colours where that has some; from any thread.
+
+    On a terminal that can rewrite a line, `hear` shows the root model's replies as they come;
+    code that was shown so is not shown again when it runs.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._has_colours = terminal.has_colours(sys.stderr)
+        self._live = LiveText(lambda line: self._write(INDENT + line, _DIM), self._say_code)
+
+    @property
+    def hear(self) -> Callable[[ReplyText], None] | None:
+        """What is told the replies of root models as they come; None where nobody could see."""
+        return self._hear if terminal.obeys_codes(sys.stderr) else None
+
+    def _hear(self, piece: ReplyText) -> None:
+        with self._lock:
+            self._live.take(piece)
 
     def __call__(self, event: Event) -> None:
         with self._lock:
+            if isinstance(event, RunStarted) and event.parent is None:
+                self._live.follow(event.run)
+            self._live.end()
             self._show(event)
 
     def paused(self) -> AbstractContextManager[None]:
@@ -48,7 +72,8 @@ class VerboseLog:
                 self._say(f"== turn {event.turn}", _BOLD)
             case BlockStarted():
                 self._say(f"-- block {event.block}", _DIM)
-                self._say_code(printable(event.code))
+                if event.code.strip() not in self._live.shown:
+                    self._say_code(printable(event.code))
             case BlockOutput():
                 self._say(f"-- output of block {event.block} ({event.seconds:.2f} s)", _DIM)
                 for part in (event.stdout, event.stderr, event.value or ""):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeGuard
 
@@ -11,6 +11,7 @@ from rlm_rag.engine import meter
 from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached, Reservation
 from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.live import LiveReply, ReplyText
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.recorded import Call
 from rlm_rag.errors import ContextWindowError, ModelError
@@ -77,7 +78,8 @@ class _Asking:
 class ModelCalls:
     """Sends the calls of one RLM; `keeps_final` is the root's, which may take the last call.
 
-    What `past` has a reply to is not sent, and costs what it has cost then.
+    What `past` has a reply to is not sent, and costs what it has cost then. `on_text` is told
+    the replies of root models as they come.
     """
 
     def __init__(
@@ -89,7 +91,9 @@ class ModelCalls:
         recorder: Recorder,
         past: Past,
         keeps_final: bool = True,
+        on_text: Callable[[ReplyText], None] | None = None,
     ) -> None:
+        self._on_text = on_text
         self._past = past
         self._keeps_final = keeps_final
         self._run_id = run_id
@@ -229,6 +233,9 @@ class ModelCalls:
         call = self._record_call(model, asking, reservation.estimate)
         started = time.monotonic()
         attempts = _Attempts(self._budget, reservation)
+        live = self._live(asking, call, attempts)
+        if live is not None:
+            request = replace(request, on_text=live.piece)
         try:
             completion = await complete_with_retries(
                 model.model,
@@ -251,8 +258,16 @@ class ModelCalls:
             raise
         completion = replace(completion, usage=_priced(completion.usage, model.facts))
         self._budget.settle(reservation, completion.usage)
+        if live is not None:
+            live.whole(completion.text)
         self._record_reply(call, completion.model, completion, started)
         return completion
+
+    def _live(self, asking: _Asking, call: int, attempts: _Attempts) -> LiveReply | None:
+        """Return what tells a root model's reply as it comes, where somebody listens."""
+        if self._on_text is None or asking.role != "root" or asking.summary:
+            return None
+        return LiveReply(self._on_text, run=self._run_id, call=call, attempt=lambda: attempts.begun)
 
     async def _reserve(self, model: PricedModel, asking: _Asking) -> Reservation:
         estimate = self._estimate(model, asking)
@@ -348,20 +363,20 @@ class _Sending:
 
 
 class _Attempts:
-    """The requests of one call that have been sent so far."""
+    """The requests of one call, `begun` of them sent so far."""
 
     def __init__(self, budget: Budget, reservation: Reservation) -> None:
         self._budget = budget
         self._reservation = reservation
-        self._begun = 0
+        self.begun = 0
 
     def begin(self) -> None:
-        if self._begun:
+        if self.begun:
             self._budget.reserve_retry(self._reservation)
-        self._begun += 1
+        self.begun += 1
 
     def failed(self) -> Usage:
-        return self._settled(Usage(calls=self._begun))
+        return self._settled(Usage(calls=self.begun))
 
     def unknown(self) -> Usage:
         """A cancelled request may have been billed: count what had been set aside for it."""
@@ -369,7 +384,7 @@ class _Attempts:
 
     def _settled(self, usage: Usage | None) -> Usage:
         """Count what was spent, where a request was sent at all, and return it."""
-        if self._begun:
+        if self.begun:
             return self._budget.settle(self._reservation, usage)
         self._budget.release(self._reservation)
         return Usage()

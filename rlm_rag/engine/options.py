@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
+from rlm_rag.engine.live import ReplyText
 from rlm_rag.engine.offers import NOTHING, Offers
 from rlm_rag.engine.pool import Share
 from rlm_rag.errors import TraceError, UsageError
@@ -38,6 +39,7 @@ class RunOptions:
     on_event: Callable[[Event], None] | None
     offers: Offers = NOTHING
     share: Share | None = None
+    on_text: Callable[[ReplyText], None] | None = None
 
 
 def to_record(

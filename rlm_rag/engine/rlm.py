@@ -153,6 +153,7 @@ def model_calls(tree: Tree, assignment: Assignment) -> ModelCalls:
         recorder=tree.recorder,
         past=tree.past,
         keeps_final=assignment.depth == 0,
+        on_text=tree.on_text,
     )
 
 

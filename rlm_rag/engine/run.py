@@ -258,6 +258,7 @@ class Run:
             host=self._host,
             options=self._recorded_options(),
             commit=await self._commit(),
+            on_text=options.on_text,
         )
         assignment = Assignment(
             run_id=self._run_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from rlm_rag.engine.form import Form
 from rlm_rag.engine.hosted import HostSide
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import Lineup
+from rlm_rag.engine.live import ReplyText
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.slots import Slots
 from rlm_rag.sandbox.confine.view import WorkerLimits
@@ -27,7 +28,7 @@ class Tree:
 
     `layer` is None where no code runs. `profile` names the prompts, `auto` those for each root
     model; `system_prompt` takes their place. `options` are what it was started with, and `commit`
-    what its corpus is of, for its trace.
+    what its corpus is of, for its trace. `on_text` is told replies of root models as they come.
     """
 
     budget: Budget
@@ -44,6 +45,7 @@ class Tree:
     host: HostSide
     options: Mapping[str, Any]
     commit: str | None = None
+    on_text: Callable[[ReplyText], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

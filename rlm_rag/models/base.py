@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -21,13 +21,18 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One chat request. `max_output_tokens` None leaves the provider's own limit."""
+    """One chat request. `max_output_tokens` None leaves the provider's own limit.
+
+    `on_text` is told the reply's text as it comes, by a model that can; in an attempt that
+    fails, a part of it.
+    """
 
     messages: tuple[Message, ...]
     max_output_tokens: int | None = None
     temperature: float | None = None
     timeout_seconds: float = 300.0
     extra: Mapping[str, Any] = field(default_factory=dict)
+    on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

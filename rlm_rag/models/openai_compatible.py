@@ -28,10 +28,12 @@ from rlm_rag.models.providers import (
 )
 from rlm_rag.models.redact import provider_text, sent_keys
 from rlm_rag.models.reply import Asked, completion_of
+from rlm_rag.models.streamed import PARAMETERS, StreamedReply
 
 MAX_REPLY_BYTES = 64 * 1024 * 1024
 MAX_CONNECT_SECONDS = 30.0
 _ENDPOINT = "/chat/completions"
+_EVENTS = "text/event-stream"
 
 
 class OpenAiCompatibleModel:
@@ -73,6 +75,7 @@ class OpenAiCompatibleModel:
         host = urlsplit(base).hostname or ""
         # OpenAI's own models refuse the name that every other server knows, and conversely.
         self._cap_name = "max_completion_tokens" if host.endswith("openai.com") else "max_tokens"
+        self._streams = True
         self._idle: list[httpx.AsyncClient] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tls: ssl.SSLContext | bool = True
@@ -93,7 +96,9 @@ class OpenAiCompatibleModel:
         content = self._encoded(request, asked)
         try:
             async with asyncio.timeout(request.timeout_seconds):
-                status, headers, body = await self._post(content, request.timeout_seconds)
+                status, headers, body = await self._post(
+                    content, request.timeout_seconds, self._live(request)
+                )
         except (TimeoutError, httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout) as error:
             raise failures.timed_out(
                 request.timeout_seconds, model=self._name, where=self._where
@@ -105,6 +110,9 @@ class OpenAiCompatibleModel:
             raise failures.unreachable(
                 self._reason(error), model=self._name, where=self._where
             ) from error
+        if request.on_text is not None and self._refuses_streams(status, body):
+            self._streams = False
+            raise self._unreadable("it does not stream, and is asked again without")
         return self._read(status, headers, body, asked)
 
     async def aclose(self) -> None:
@@ -122,6 +130,8 @@ class OpenAiCompatibleModel:
             payload.setdefault(self._cap_name, request.max_output_tokens)
         if request.temperature is not None:
             payload.setdefault("temperature", request.temperature)
+        if request.on_text is not None and self._streams:
+            payload |= PARAMETERS
         try:
             return json.dumps(payload, allow_nan=False).encode()
         except (TypeError, ValueError, RecursionError) as error:
@@ -130,7 +140,16 @@ class OpenAiCompatibleModel:
                 hint="extra parameters are strings, numbers, lists and mappings",
             ) from error
 
-    async def _post(self, content: bytes, seconds: float) -> tuple[int, httpx.Headers, bytes]:
+    def _live(self, request: ModelRequest) -> StreamedReply | None:
+        return None if request.on_text is None else StreamedReply(request.on_text, self._keys)
+
+    def _refuses_streams(self, status: int, body: bytes) -> bool:
+        """Whether the server refused a request because its reply was to come in pieces."""
+        return self._streams and status in (400, 404, 422, 501) and b"stream" in body.lower()
+
+    async def _post(
+        self, content: bytes, seconds: float, live: StreamedReply | None
+    ) -> tuple[int, httpx.Headers, bytes]:
         timeout = httpx.Timeout(None, connect=min(seconds, MAX_CONNECT_SECONDS))
         async with (
             self._client() as client,
@@ -138,14 +157,29 @@ class OpenAiCompatibleModel:
                 "POST", self._url, content=content, headers=self._headers, timeout=timeout
             ) as response,
         ):
+            kind = response.headers.get("content-type", "")
+            streams = live is not None and kind.startswith(_EVENTS)
             pieces: list[bytes] = []
             size = 0
             async for piece in response.aiter_bytes():
-                pieces.append(piece)
                 size += len(piece)
                 if size > MAX_REPLY_BYTES:
                     raise self._unreadable(f"it is larger than {MAX_REPLY_BYTES:,} bytes")
+                if live is not None and streams:
+                    live.feed(piece)
+                else:
+                    pieces.append(piece)
+            if live is not None and streams:
+                pieces.append(json.dumps(self._whole(live)).encode())
             return response.status_code, response.headers, b"".join(pieces)
+
+    def _whole(self, live: StreamedReply) -> dict[str, Any]:
+        found = live.whole()
+        if found is None:
+            raise failures.unreachable(
+                "the connection was cut in the middle of it", model=self._name, where=self._where
+            )
+        return found
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[httpx.AsyncClient]:

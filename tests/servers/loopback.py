@@ -162,6 +162,10 @@ class LoopbackServer:
         """The body of a reply or an error, in the server's protocol."""
         raise NotImplementedError
 
+    def content_type(self, step: Step, request: Received) -> str:
+        """What `render` returns."""
+        return "application/json"
+
     def _run(self, started: threading.Event) -> None:
         try:
             self._loop.run_until_complete(self._serve(started))
@@ -210,7 +214,7 @@ class LoopbackServer:
         if step.cut_after == 0:
             writer.transport.abort()
             return False
-        headers = {"Content-Type": "application/json", **step.headers}
+        headers = {"Content-Type": self.content_type(step, request), **step.headers}
         lines = [f"HTTP/1.1 {step.status} Scripted"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         lines.append(f"Content-Length: {len(body)}")
