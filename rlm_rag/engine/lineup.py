@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from rlm_rag.errors import UsageError
 from rlm_rag.models.absent import AbsentModel
 from rlm_rag.models.base import LanguageModel
 from rlm_rag.models.cache import ReplyCache, default_cache_file
+from rlm_rag.models.ollama import context_of, is_ollama
 from rlm_rag.models.prices import Price, facts_of, parse_price
 from rlm_rag.models.router import close_model, open_model, provider_name, replies_in_order
 from rlm_rag.models.sharing import SharedReplies
@@ -178,6 +179,8 @@ class Lineup:
         settings = self._settings
         price = None if settings.price is None else parse_price(settings.price)
         facts = facts_of(name, api_base=settings.api_base, price=price)
+        if is_ollama(name):
+            facts = replace(facts, context_window=context_of(settings.extra))
         limited = self._limits.usd is not None or self._pool.usd is not None
         if limited and facts.price is None:
             raise UsageError(

@@ -13,8 +13,9 @@ MAX_ENTRIES = 20_000
 def find_local_models(home: Path, environ: Mapping[str, str]) -> list[str]:
     """Return `local:FILE` for GGUF files in the usual folders, `ollama/NAME` for Ollama's own.
 
-    The folders are `models` and those of the Hugging Face hub, LM Studio and llama.cpp below
-    `home`, and what `HF_HOME` and `OLLAMA_MODELS` name. No network, no program is asked.
+    The folders are `models` and those of the Hugging Face hub, LM Studio, llama.cpp and of our
+    own cache below `home`, and what `HF_HOME` and `OLLAMA_MODELS` name. No network, no program
+    is asked.
     """
     hub = Path(environ.get("HF_HOME") or home / ".cache" / "huggingface") / "hub"
     folders = (
@@ -23,6 +24,7 @@ def find_local_models(home: Path, environ: Mapping[str, str]) -> list[str]:
         home / ".lmstudio" / "models",
         home / ".cache" / "lm-studio" / "models",
         home / ".cache" / "llama.cpp",
+        Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "rlm-rag" / "models",
     )
     files = sorted({str(file) for folder in folders for file in _gguf_files(folder)})
     ollama = Path(environ.get("OLLAMA_MODELS") or home / ".ollama" / "models")

@@ -17,6 +17,7 @@ from rlm_rag.errors import ModelError, ProviderServerError
 from rlm_rag.models import failures
 from rlm_rag.models.base import Completion, ModelRequest
 from rlm_rag.models.messages import alternate, to_wire
+from rlm_rag.models.ollama import chat_name, is_ollama, with_context
 from rlm_rag.models.prices import Price, facts_of
 from rlm_rag.models.providers import (
     KEY_VARIABLES,
@@ -146,9 +147,10 @@ class LitellmModel:
             self._litellm.in_memory_llm_clients_cache.flush_cache()
 
     def _arguments(self, request: ModelRequest, asked: Asked) -> dict[str, Any]:
-        arguments: dict[str, Any] = {**request.extra, **self._options}
+        extra = with_context(request.extra) if is_ollama(self._name) else request.extra
+        arguments: dict[str, Any] = {**extra, **self._options}
         arguments |= {
-            "model": self._name,
+            "model": chat_name(self._name),
             "messages": to_wire(asked.messages),
             "timeout": request.timeout_seconds,
             "max_retries": 0,

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from rlm_rag.errors import UsageError
 from rlm_rag.models.context_size import local_context, local_path
+from rlm_rag.models.ollama import CONTEXT_TOKENS, is_ollama
 from rlm_rag.models.providers import HOSTS, OPENAI_COMPATIBLE, is_loopback
 
 _TABLE_NAME = "model_prices_and_context_window_backup.json"
@@ -92,8 +93,9 @@ def parse_price(text: str) -> Price:
 def facts_of(model: str, *, api_base: str | None = None, price: Price | None = None) -> ModelFacts:
     """Price, window and output cap of a model by its name, as the user spelled it.
 
-    `price` overrides the table. Servers on this machine, `offline`, `scripted:` and `replay:`
-    cost nothing; a server elsewhere has a known price only where its host is a known provider's.
+    `price` overrides the table. Servers on this machine, Ollama's anywhere, `offline`,
+    `scripted:` and `replay:` cost nothing; a server elsewhere has a known price only where its
+    host is a known provider's.
     Reads a 3.4 MB table once (about 40 ms); needs no network.
     """
     if model == "offline":
@@ -104,6 +106,8 @@ def facts_of(model: str, *, api_base: str | None = None, price: Price | None = N
         return ModelFacts(
             price=price or FREE, context_window=local_context(local_path(model)), takes_images=False
         )
+    if is_ollama(model):
+        return ModelFacts(price=price or FREE, context_window=CONTEXT_TOKENS)
     if api_base is not None and is_loopback(api_base):
         return ModelFacts(price=price or FREE)
     entry = _entry(model, api_base)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Limits, SearchableCorpus
-from rlm_rag.engine.lineup import ModelNames
+from rlm_rag.engine.lineup import ModelNames, ModelSettings, open_lineup
 from rlm_rag.errors import ModelKeyError, UsageError
 from rlm_rag.trace.events import CallSent, ReplyReceived
 from rlm_rag.trace.reader import read_trace
@@ -60,6 +61,17 @@ def test_the_model_of_a_depth_holds_below_it_until_another_is_named() -> None:
     names = ModelNames(model="m", at_depth={1: "a", 3: "b"})
     assert [names.root_at(depth) for depth in range(5)] == [None, "a", "a", "b", "b"]
     assert names.all() == ("m", "a", "b")
+
+
+def test_the_window_of_an_ollama_model_is_the_context_that_is_asked_for() -> None:
+    async def window(**extra: Any) -> int | None:
+        names, settings = ModelNames(model="ollama/llama3"), ModelSettings(extra=extra)
+        async with open_lineup(names, settings, limits=Limits(usd=1.0)) as lineup:
+            return lineup.root.facts.context_window
+
+    assert asyncio.run(window()) == 16_384
+    assert asyncio.run(window(num_ctx=4096)) == 4096
+    assert asyncio.run(window(num_ctx="many")) == 16_384
 
 
 def test_code_may_name_only_the_models_that_were_allowed(

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import textwrap
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from rlm_rag.models.prices import Price
 from rlm_rag.models.router import close_model, open_model
 from tests.servers.anthropic_messages import AnthropicMessagesServer
 from tests.servers.loopback import Step, cut, failed, rate_limited, raw, reply
+from tests.servers.ollama_chat import OllamaServer
 from tests.servers.openai_chat import OpenAiChatServer
 
 KEY = "sk-ant-test-0123456789abcdef"
@@ -280,3 +282,29 @@ def test_nothing_is_printed_and_no_env_file_is_read(
         timeout=120,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.fixture
+def ollama() -> Iterator[OllamaServer]:
+    with OllamaServer(["a", "b"]) as server:
+        yield server
+
+
+@pytest.mark.parametrize("name", ["ollama/qwen2.5-coder:1.5b", "ollama_chat/qwen2.5-coder:1.5b"])
+def test_ollama_is_sent_a_chat_and_told_how_long_a_context_it_needs(
+    name: str, ollama: OllamaServer
+) -> None:
+    completion = complete(ollama.url, name=name)
+    assert completion.text == "a"
+    assert completion.usage == Usage(calls=1, input_tokens=11, output_tokens=7, usd=0.0)
+    [received] = ollama.received
+    assert received.path == "/api/chat"
+    assert received.json["model"] == "qwen2.5-coder:1.5b"
+    assert [each["role"] for each in received.messages] == ["system", "user"]
+    assert received.json["options"] == {"num_ctx": 16384, "num_predict": 100}
+
+
+def test_a_context_of_ones_own_takes_the_place_of_ollamas_usual_one(ollama: OllamaServer) -> None:
+    request = replace(HELLO, extra={"num_ctx": 4096})
+    complete(ollama.url, request, name="ollama/llama3")
+    assert ollama.received[0].json["options"]["num_ctx"] == 4096

@@ -48,6 +48,14 @@ def test_this_machine_and_the_built_in_models_cost_nothing() -> None:
     assert facts_of("x", api_base="http://[::1]:8080/v1").price == FREE
 
 
+@pytest.mark.parametrize("api_base", [None, "http://127.0.0.1:11434", "http://gpu.example:11434"])
+def test_ollama_costs_nothing_wherever_it_runs_and_has_the_context_that_is_asked_for(
+    api_base: str | None,
+) -> None:
+    facts = facts_of("ollama/qwen2.5-coder:1.5b", api_base=api_base)
+    assert facts == ModelFacts(price=FREE, context_window=16_384)
+
+
 def test_a_server_elsewhere_has_a_price_only_where_its_host_is_a_known_provider() -> None:
     assert facts_of("gpt-4o-mini", api_base="https://models.example/v1").price is None
     known = facts_of("openai/gpt-4o-mini", api_base="https://api.openai.com/v1").price
