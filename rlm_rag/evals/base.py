@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -55,12 +56,13 @@ class Response:
     """What came back: the text of an answer, or paths from the best on, without a model.
 
     `ranked` is None where nothing but the answer was asked for. `cited` are the paths of the
-    answer's checked citations, in their order.
+    answer's checked citations, in their order. `day` is when it came, None where nobody knows.
     """
 
     text: str = ""
     ranked: tuple[str, ...] | None = None
     cited: tuple[str, ...] = ()
+    day: date | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

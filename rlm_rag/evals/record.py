@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from rlm_rag.evals.base import Haystack, Response, Sample, Score
@@ -154,7 +155,12 @@ class Record:
     @property
     def response(self) -> Response:
         """What came back, as a scorer needs it."""
-        return Response(text=self.answer, ranked=self.ranked, cited=self.cited)
+        return Response(
+            text=self.answer,
+            ranked=self.ranked,
+            cited=self.cited,
+            day=datetime.fromisoformat(self.at).date(),
+        )
 
     def scored(self, score: Score) -> Record:
         """Return the record with a score in place of the one it had."""

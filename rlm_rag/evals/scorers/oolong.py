@@ -16,7 +16,7 @@ _SHORT_CHARS = 20
 _BOXED_TEXT = re.compile(r"\\boxed\{\\text\{([^}]*)\}\}")
 _BOXED = re.compile(r"\\boxed[\{]+([^}]*)[\}]+")
 # What int() takes, as far as it is a count: int() of thousands of digits would raise.
-_INTEGER = re.compile(r"\s*[+-]?\d{1,18}\s*")
+_INTEGER = re.compile(r"\s*[+-]?\d(?:_?\d){0,17}\s*")
 
 RealAnswer = int | str | list[str]
 
@@ -49,7 +49,8 @@ def synthetic(response: Response, sample: Sample) -> Score:
 
     `type` is OOLONG's (`ANSWER_TYPE.NUMERIC`, `.DATE`, `.LABEL`, ...), a date's answer is
     `YYYY-MM-DD`. Equal texts have 1.0; one of the three comparisons has it if the gold holds
-    it; numbers have 0.75^|difference|; dates have 1.0 when they are the same day.
+    it; numbers have 0.75^|difference|; dates have 1.0 when they are the same day, what is
+    missing of one being taken from the day that the answer came.
     """
     candidate, parse_ok = parse_synthetic(response.text)
     gold, kind = str(sample.gold["answer"]), sample.gold["type"]
@@ -64,7 +65,7 @@ def synthetic(response: Response, sample: Sample) -> Score:
         value = number_score(int(gold) - int(candidate))
         return Score(value=value, parsed=int(candidate), parse_ok=parse_ok)
     if is_date:
-        day = parse_date(candidate)
+        day = parse_date(candidate, response.day)
         if day is None:
             return Score(value=0.0, parsed=candidate, parse_ok=False)
         value = float(day == date.fromisoformat(gold))
