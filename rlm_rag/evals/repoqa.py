@@ -1,7 +1,7 @@
 """RepoQA-style needle functions: repeat the function that a description fits.
 
 With data they are RepoQA's own, of ten repositories a language; with a corpus they are the
-documented Python functions of any repository, whose docstrings are taken out and describe them.
+documented functions of any repository, whose documentation is taken out and describes them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Any
 
 from rlm_rag.api import load
@@ -26,7 +27,7 @@ from rlm_rag.models.tokens import count_tokens
 FORM = (
     "RepoQA: repoqa-2024-06-23.json or .json.gz, an object of languages, each a list of "
     'repositories with "repo", "content" ({path: text}) and "needles" ("name", "path", '
-    '"start_line", "end_line", "description"). Or --corpus SOURCE: any repository of Python.'
+    '"start_line", "end_line", "description"). Or --corpus SOURCE: any repository.'
 )
 # An answer is compared with so many functions of its repository, as in RepoQA.
 NEEDLES = 10
@@ -133,9 +134,7 @@ def _of_corpus(corpus: str, options: TaskOptions) -> Iterator[Sample]:
     count = DEFAULT_COUNT if options.count is None else options.count
     chosen = _chosen(documents, rng_key=f"repoqa/{corpus}/{options.seed}", count=count)
     if not chosen:
-        raise UsageError(
-            f"{corpus} has no Python function with a docstring of a sentence", hint=FORM
-        )
+        raise UsageError(f"{corpus} has no function that is documented by a sentence", hint=FORM)
     stripped = dict(without_docstrings(documents, chosen))
     key = f"repoqa/{corpus}/{options.seed}/{count}"
     haystack = Haystack(key, partial(_stripped, corpus, chosen))
@@ -149,7 +148,7 @@ def _of_corpus(corpus: str, options: TaskOptions) -> Iterator[Sample]:
                 question=_question(one.sentence),
                 query=one.sentence,
                 haystack=haystack,
-                gold=_gold(one.label, one.path, ".py", functions),
+                gold=_gold(one.label, one.path, PurePosixPath(one.path).suffix, functions),
                 length_tokens=length,
                 cluster=one.path,
             )

@@ -85,38 +85,52 @@ def doc_inside(text: bytes, body: int) -> str:
 
 def doc_above(lines: Sequence[bytes], row: int, comment: bytes) -> str:
     """Return the first line of the comment that ends right above a row, or nothing."""
+    for line in _comment_above(lines, row, comment):
+        shown = _shown(line)
+        if re.search(r"\w", shown):
+            return shown
+    return ""
+
+
+def _comment_above(lines: Sequence[bytes], row: int, comment: bytes) -> Sequence[bytes]:
+    first, last = comment_rows(lines, row, comment)
+    begins = _comment(comment)
+    matches = ((line, begins.match(line)) for line in lines[first:last])
+    return [line if match is None else line[match.end() :] for line, match in matches]
+
+
+def comment_text(lines: Sequence[bytes]) -> str:
+    """Return the words of a comment, line by line, without its marks."""
+    plain = (_MARKS.sub("", line[:_DOC_BYTES].decode("utf-8", "replace")) for line in lines)
+    return "\n".join(" ".join(line.split()) for line in plain)
+
+
+def comment_rows(lines: Sequence[bytes], row: int, comment: bytes) -> tuple[int, int]:
+    """Return the rows of the comment that ends right above a row, or above attributes there.
+
+    The second is the row behind it; both are the same where there is none, or only one of more
+    than 60 lines.
+    """
     at = row - 1
     least = max(0, row - _DOC_LINES)
     while at >= least and _ATTRIBUTE_LINE.match(lines[at].lstrip()):
         at -= 1
-    if at < 0:
-        return ""
-    block: list[bytes] = []
-    if lines[at].rstrip().endswith(b"*/"):
+    last = at + 1
+    if at >= least and lines[at].rstrip().endswith(b"*/"):
         while at >= least:
-            block.append(lines[at])
             if lines[at].lstrip().startswith(b"/*"):
-                return _first(block)
+                return at, last
             at -= 1
-        return ""
+        return last, last
     begins = _comment(comment)
-    while at >= least and (match := begins.match(lines[at])):
-        block.append(lines[at][match.end() :])
+    while at >= least and begins.match(lines[at]):
         at -= 1
-    return _first(block)
+    return at + 1, last
 
 
 @cache
 def _comment(pattern: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"[ \t]*(?:" + pattern + rb")")
-
-
-def _first(block: Sequence[bytes]) -> str:
-    for line in reversed(block):
-        shown = _shown(line)
-        if re.search(r"\w", shown):
-            return shown
-    return ""
 
 
 def _shown(line: bytes) -> str:

@@ -149,18 +149,28 @@ def _scanned(text: bytes, rows: set[int], starts: Sequence[int], grammar: Gramma
 
 
 @cache
-def _loaded(grammar: Grammar) -> _Loaded:
+def language_of(grammar: Grammar) -> Language:
+    """Return what tree-sitter parses a language by.
+
+    Raises:
+        MissingExtraError: the grammar is not installed.
+    """
     try:
         if grammar.wheel:
             module = importlib.import_module(grammar.wheel)
-            language = Language(getattr(module, grammar.function)())
-        else:
-            pack = importlib.import_module("tree_sitter_language_pack")
-            language = pack.get_language(grammar.pack or grammar.name)
+            return Language(getattr(module, grammar.function)())
+        pack = importlib.import_module("tree_sitter_language_pack")
+        language: Language = pack.get_language(grammar.pack or grammar.name)
+        return language
     except ImportError as error:
         raise MissingExtraError(
             f"the grammar of {grammar.name} is not installed ({error})", hint=EXTRA
         ) from error
+
+
+@cache
+def _loaded(grammar: Grammar) -> _Loaded:
+    language = language_of(grammar)
     source = (_QUERIES / f"{grammar.query or grammar.name}.scm").read_text("utf-8")
     return _Loaded(Parser(language), QueryCursor(Query(language, source)))
 

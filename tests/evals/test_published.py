@@ -382,7 +382,7 @@ def test_repoqa_describes_the_functions_of_any_repository(tmp_path: Path) -> Non
     assert code in found["a.py"]
     assert worth("repoqa", sample, f"```\n{code}\n```") == 1.0
     (tmp_path / "a.py").write_text("x = 1\n")
-    with pytest.raises(UsageError, match="no Python function"):
+    with pytest.raises(UsageError, match="no function that is documented"):
         asked("repoqa", None, corpus=str(tmp_path))
 
 

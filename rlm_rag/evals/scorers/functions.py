@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import exp, fsum, log
 
 from rlm_rag.evals.base import Response, Sample, Score
-from rlm_rag.indexes.definitions import definitions
+from rlm_rag.indexes.grammars import Grammar, grammar_of
 
 # The least likeness that RepoQA's own table counts as found.
 THRESHOLD = 0.8
@@ -17,6 +17,17 @@ _MAX_ORDER = 4
 _SMOOTHING_K = 5
 _BLOCK = re.compile(r"^```(?:\w+)?\s*\n(.*?)(?=^```)```", re.DOTALL | re.MULTILINE)
 _FUNCTIONS = ("function", "method")
+# A model's block; what is larger is compared whole.
+_MAX_BYTES = 1 << 18
+_QUERIES = {
+    "python": "(function_definition name: (_)) @function",
+    "java": "(method_declaration name: (_)) @function",
+    "typescript": "(function_declaration name: (_)) @function",
+    "rust": "(function_item name: (_)) @function",
+    "cpp": "(function_definition declarator:"
+    " (function_declarator declarator: (identifier))) @function",
+    "go": "(function_declaration name: (_)) @function",
+}
 
 
 def bleu(candidate: Sequence[str], reference: Sequence[str]) -> float:
@@ -53,16 +64,35 @@ def likeness(candidate: str, reference: str) -> float:
 def answered_code(text: str, suffix: str) -> str:
     """Return the first function of the answer's fenced blocks, else its first block, else it all.
 
-    Functions are found by this package's scanner, not by tree-sitter: a function goes on to the
-    next definition of its depth, so that what follows it in a block is taken for a part of it.
+    In RepoQA's languages a function is what its queries find (repoqa/utility.py): methods are
+    none in TypeScript, C++ and Go. In others it is what an outline shows as one.
     """
     text = text.strip()
     blocks: list[str] = _BLOCK.findall(text)
-    for block in blocks:
-        for one in definitions(f"answer{suffix}", block.encode("utf-8", "replace")):
-            if one.kind in _FUNCTIONS:
-                return "\n".join(block.split("\n")[one.line - 1 : one.end_line])
+    grammar = grammar_of(f"answer{suffix}", b"")
+    for block in blocks if grammar is not None else ():
+        data = block.encode("utf-8", "replace")
+        if grammar is not None and len(data) <= _MAX_BYTES:
+            found = _first_function(data, grammar)
+            if found:
+                return found.decode("utf-8", "replace")
     return blocks[0] if blocks else text
+
+
+def _first_function(data: bytes, grammar: Grammar) -> bytes:
+    from tree_sitter import Parser, Query, QueryCursor
+
+    from rlm_rag.indexes.tree import language_of, parsed
+
+    query = _QUERIES.get(grammar.name)
+    if query is None:
+        lines = data.split(b"\n")
+        found = (one for one in parsed(data, grammar) if one.kind in _FUNCTIONS)
+        return next((b"\n".join(lines[one.line - 1 : one.end_line]) for one in found), b"")
+    language = language_of(grammar)
+    captures = QueryCursor(Query(language, query)).captures(Parser(language).parse(data).root_node)
+    nodes = sorted(captures.get("function", ()), key=lambda node: node.start_byte)
+    return data[nodes[0].start_byte : nodes[0].end_byte] if nodes else b""
 
 
 def needle(response: Response, sample: Sample) -> Score:

@@ -40,6 +40,38 @@ def test_the_first_function_of_the_blocks_is_the_answer() -> None:
     assert answered_code(" add \n", ".py") == "add"
 
 
+@pytest.mark.parametrize(
+    ("suffix", "block", "function"),
+    [
+        (".py", "@cache\nclass A:\n    def f(self):\n        return 1\n\nf()", "def f(self):"),
+        (".java", "class A {\n  /** d */\n  int f() { return 1; }\n  int y;\n}", "int f()"),
+        (".ts", "const x = 1;\nfunction f() { return 1; }\nf();", "function f()"),
+        (".rs", "use a;\nfn f() -> u8 { 1 }\nfn g() {}", "fn f()"),
+        (".cpp", "#include <a>\nint f() { return 1; }\nint x;", "int f()"),
+        (".go", "package a\nfunc f() int { return 1 }\nvar x = 1", "func f()"),
+        (".rb", "require 'a'\ndef f\n  1\nend\nf", "def f"),
+    ],
+)
+def test_the_function_ends_where_a_parser_says(suffix: str, block: str, function: str) -> None:
+    found = answered_code(f"```\n{block}\n```", suffix)
+    assert found.startswith(function)
+    assert "1" in found and not found.rstrip().endswith(("f()", "f();", "f", "x;", "= 1", "y;"))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "block"),
+    [
+        # RepoQA's queries find no method in these, and nothing is read of an unknown language.
+        (".ts", "class A { f() { return 1; } }"),
+        (".go", "package a\nfunc (a A) f() int { return 1 }"),
+        (".cpp", "int A::f() { return 1; }"),
+        (".xyz", "def f(): 1"),
+    ],
+)
+def test_a_block_without_a_function_counts_whole(suffix: str, block: str) -> None:
+    assert answered_code(f"```\n{block}\n```", suffix) == f"{block}\n"
+
+
 def test_the_needle_has_to_be_the_most_alike_and_enough_so() -> None:
     assert scored(f"```python\n{ADD}```").value == 1.0
     wrong = scored(f"```python\n{SUB}```")
