@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm_rag.indexes.scoring import Scores
+from rlm_rag.indexes.columns import Places, Scores
 
 SCORE_DIGITS = 4
 # Less than all, so that of equals the one that is no test comes first.
 _MOST_LIFTED = 0.9
 _GROUP_WINDOWS = 64
 
-Windows = NDArray[np.intp]
+Windows = Places
 
 
 class Found:
@@ -78,7 +78,7 @@ def _bound(scores: Scores, count: int) -> float:
 class Groups:
     """Windows by their documents, which come one after the other in `documents`."""
 
-    def __init__(self, documents: NDArray[np.uint32]) -> None:
+    def __init__(self, documents: Places) -> None:
         begins = np.ones(len(documents), bool)
         begins[1:] = documents[1:] != documents[:-1]
         self._starts = np.flatnonzero(begins)

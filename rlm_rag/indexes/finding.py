@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlm_rag.indexes.candidates import SCORE_DIGITS, Found, Groups
+from rlm_rag.indexes.columns import Numbers, Places, Scores
 from rlm_rag.indexes.kinds import Kind, kind_of
 from rlm_rag.indexes.line_texts import LineTexts
 from rlm_rag.indexes.names import FileNames
 from rlm_rag.indexes.parts import Candidate, Counts, Question, Totals
 from rlm_rag.indexes.query import Query
 from rlm_rag.indexes.ranking import Weights
-from rlm_rag.indexes.scoring import Numbers, Ranker, Scores, totals_of
+from rlm_rag.indexes.scoring import Ranker, totals_of
 from rlm_rag.indexes.windows import WINDOW_LINES, window_lines
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.traits import HEAD_BYTES, trait_of
@@ -72,19 +73,22 @@ class Finder:
         windows, scores = found.best(count)
         ranks = np.round(scores, SCORE_DIGITS)
         documents = self._ranker(question.totals).window_documents[windows]
-        chosen = np.lexsort((windows, self._path_order[documents], -ranks))[:count]
-        rows = zip(
-            windows[chosen].tolist(), scores[chosen].tolist(), ranks[chosen].tolist(), strict=True
-        )
-        return [self._candidate(part, *row) for row in rows]
+        best = np.lexsort((windows, self._path_order[documents], -ranks))[:count]
+        return self._candidates(part, windows[best], scores[best], ranks[best])
 
-    def stretches(self, windows: Sequence[int]) -> list[bytes]:
-        """Return the lines of windows, each from its `stretch_first` on, joined by LF."""
+    def stretches(self, windows: Sequence[int]) -> list[tuple[bytes, bytes]]:
+        """Return the lines of windows, each after those from its `stretch_first` on.
+
+        Both are joined by LF.
+        """
         found = []
+        lines = self._texts.lines
         for window in windows:
             document, number = self._index.postings.place(window)
             first, last = window_lines(number, self._index.line_counts[document])
-            found.append(self._texts.lines(document, stretch_first(first), last))
+            begin = stretch_first(first)
+            before = lines(document, begin, first - 1) if begin < first else b""
+            found.append((before, lines(document, first, last)))
         return found
 
     def times(self, window: int, terms: Sequence[bytes]) -> list[int]:
@@ -97,13 +101,18 @@ class Finder:
             times.append(int(found.counts[at]) if held else 0)
         return times
 
-    def _candidate(self, part: int, window: int, score: float, rank: float) -> Candidate:
-        postings = self._index.postings
-        document, number = postings.place(window)
-        first, last = window_lines(number, self._index.line_counts[document])
-        length = postings.window_lengths[window]
-        path = self._index.paths[document]
-        return Candidate(part, window, path, first, last, length, score, rank)
+    def _candidates(
+        self, part: int, windows: Places, scores: Scores, ranks: Scores
+    ) -> list[Candidate]:
+        postings, paths = self._index.postings, self._index.paths
+        found = []
+        rows = zip(windows.tolist(), scores.tolist(), ranks.tolist(), strict=True)
+        for window, score, rank in rows:
+            document, number = postings.place(window)
+            first, last = window_lines(number, self._index.line_counts[document])
+            length = postings.window_lengths[window]
+            found.append(Candidate(part, window, paths[document], first, last, length, score, rank))
+        return found
 
     def _found(self, question: Question) -> Found:
         query, rarity, weights = question.query, question.rarity, self._weights
@@ -114,7 +123,7 @@ class Finder:
         for name, share in rarity.defining.items():
             bonus = weights.defined_identifier * factor * rarity.windows[name]
             scores[self._defining(name)] += bonus * share
-        windows = np.flatnonzero(scores).astype(np.intp)
+        windows = np.flatnonzero(scores > 0)
         if question.allowed is not None:
             windows = windows[self._are_allowed(documents[windows], question.allowed)]
         documents, scores = documents[windows], scores[windows]
@@ -123,7 +132,7 @@ class Finder:
             scores += factor * gains.take(documents)
         if query.is_report and weights.report_second:
             scores += weights.report_second * Groups(documents).second_best(scores)
-        discounts = (1 - self._factors(query)).take(self._kinds[documents])
+        discounts = (1 - self._factors(query)).take(self._kinds).take(documents)
         shares = partial(ranker.shares, query.terms, rarity)
         return Found(windows, scores, discounts, shares)
 
@@ -132,8 +141,8 @@ class Finder:
             self._last_ranker = Ranker(self._index.postings, self._weights, totals)
         return self._last_ranker
 
-    def _defining(self, name: bytes) -> Numbers:
-        return np.unique(np.asarray(self._index.defined.get(name, ()), np.uint32))
+    def _defining(self, name: bytes) -> Places:
+        return np.asarray(self._index.defined.get(name, ()), np.intp)
 
     def _gains(self, question: Question) -> Scores:
         """Return what the windows of each document gain by its name."""
@@ -186,7 +195,7 @@ class Finder:
         order[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
         return order
 
-    def _are_allowed(self, documents: Numbers, allowed: Callable[[str], bool]) -> NDArray[np.bool_]:
+    def _are_allowed(self, documents: Places, allowed: Callable[[str], bool]) -> NDArray[np.bool_]:
         kept = np.zeros(len(self._index.paths), np.bool_)
         for number in np.unique(documents).tolist():
             kept[number] = allowed(self._index.paths[number])

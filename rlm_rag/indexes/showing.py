@@ -37,37 +37,32 @@ class Showing:
     def __init__(self, parts: Parts, snippets: Snippets) -> None:
         self._parts = parts
         self._snippets = snippets
-        # Their lines, from the one on where a definition may begin that a window is in.
-        self._stretches: dict[_Key, list[bytes]] = {}
-        self._texts: dict[_Key, bytes] = {}
+        # Their lines, and those before them where a definition may begin that they are in.
+        self._read: dict[_Key, tuple[bytes, bytes]] = {}
         self._shown: dict[_Key, Shown] = {}
 
     @property
     def read_count(self) -> int:
         """How many windows were read."""
-        return len(self._stretches)
+        return len(self._read)
 
     def look_at(self, candidates: Iterable[Candidate]) -> None:
         """Read windows that are asked about later: all at once costs least."""
         wanted: defaultdict[int, list[int]] = defaultdict(list)
         for one in candidates:
-            if _key(one) not in self._stretches:
+            if _key(one) not in self._read:
                 wanted[one.part].append(one.window)
         requests = {
             part: partial(Finder.stretches, windows=windows) for part, windows in wanted.items()
         }
         found = self._parts.ask(requests) if requests else {}
         for part, windows in wanted.items():
-            for window, text in zip(windows, found.get(part, [b""] * len(windows)), strict=True):
-                self._stretches[part, window] = text.split(b"\n")
+            stretches = found.get(part, [(b"", b"")] * len(windows))
+            self._read.update(zip(((part, one) for one in windows), stretches, strict=True))
 
     def text(self, one: Candidate) -> bytes:
         """Return a window's lines, joined by LF however its document ends them."""
-        key = _key(one)
-        known = self._texts.get(key)
-        if known is None:
-            known = self._texts[key] = self._lines(one, one.first, one.last)
-        return known
+        return self._read[_key(one)][1]
 
     def shown(self, one: Candidate) -> Shown:
         """Return what lines a window is shown as."""
@@ -85,11 +80,9 @@ class Showing:
     def text_shown(self, one: Candidate) -> bytes:
         """Return the lines that a window is shown as."""
         shown = self.shown(one)
-        return (
-            self.text(one)
-            if shown.first == one.first
-            else self._lines(one, shown.first, shown.last)
-        )
+        if shown.first == one.first:
+            return self.text(one)
+        return self._lines(one, shown.first, shown.last)
 
     def hit(self, one: Candidate) -> Hit:
         """Return a window as what a search gives."""
@@ -106,8 +99,11 @@ class Showing:
         return None if above is None else first + above
 
     def _lines(self, one: Candidate, first: int, last: int) -> bytes:
+        before, text = self._read[_key(one)]
         start = stretch_first(one.first)
-        return b"\n".join(self._stretches[_key(one)][first - start : last - start + 1])
+        stretch = b"\n".join((before, text)) if start < one.first else text
+        lines = stretch.split(b"\n")
+        return b"\n".join(lines[first - start : last - start + 1])
 
 
 def _key(one: Candidate) -> _Key:

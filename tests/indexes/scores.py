@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rlm_rag.indexes.columns import Scores
 from rlm_rag.indexes.index import SearchIndex
 from rlm_rag.indexes.parts import Counts, Rarity
 from rlm_rag.indexes.ranking import PLAIN, Weights
-from rlm_rag.indexes.scoring import Ranker, Scores, totals_of
+from rlm_rag.indexes.scoring import Ranker, totals_of
 
 
 def scores_of(index: SearchIndex, terms: Mapping[bytes, float], weights: Weights = PLAIN) -> Scores:

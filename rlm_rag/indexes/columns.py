@@ -1,0 +1,75 @@
+"""How well windows, or documents, hold single terms, and what that adds up to for several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.uint32]
+Scores = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+# Where a term is in more than one of so many, adding a whole column is faster than its places.
+_DENSE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """How well each holds a term: the numbered things alone, or, without numbers, all.
+
+    `count` of them hold it at all.
+    """
+
+    numbers: Numbers | None
+    scores: Scores
+    count: int
+
+    @classmethod
+    def of(cls, numbers: Numbers, scores: Scores, total: int) -> Column:
+        """Return the column of things with these numbers, of so many in all."""
+        if len(numbers) * _DENSE < total:
+            return cls(numbers, scores, len(numbers))
+        dense = np.zeros(total)
+        dense[numbers] = scores
+        return cls(None, dense, len(numbers))
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory it takes."""
+        return self.scores.nbytes + (0 if self.numbers is None else self.numbers.nbytes)
+
+    def hold(self, numbers: Places) -> NDArray[np.bool_]:
+        """Say which of these have a score."""
+        if self.numbers is None:
+            return self.scores.take(numbers) > 0
+        if not len(self.numbers):
+            return np.zeros(len(numbers), np.bool_)
+        places = np.searchsorted(self.numbers, numbers.astype(np.uint32))
+        return np.equal(self.numbers.take(places, mode="clip"), numbers)
+
+
+def added(weighted: Iterable[tuple[Column, float]], total: int) -> Scores:
+    """Return, for each of `total` things, the sum of its weighted scores, in the order given."""
+    totals = np.zeros(total)
+    waiting: list[tuple[Numbers, Scores, float]] = []
+    for column, weight in weighted:
+        if column.numbers is not None:
+            waiting.append((column.numbers, column.scores, weight))
+            continue
+        _add(waiting, totals)
+        waiting.clear()
+        totals += weight * column.scores
+    _add(waiting, totals)
+    return totals
+
+
+def _add(columns: Sequence[tuple[Numbers, Scores, float]], totals: Scores) -> None:
+    """Add columns without their zeros, one after the other, in few steps."""
+    if columns:
+        numbers, scores, weights = zip(*columns, strict=True)
+        weighted = np.concatenate(scores)
+        weighted *= np.repeat(weights, list(map(len, scores)))
+        np.add.at(totals, np.concatenate(numbers), weighted)
