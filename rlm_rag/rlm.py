@@ -85,7 +85,7 @@ class RLM:
     installed packages that code in the sandbox may import, `sandbox_memory_bytes` is what a
     worker may use. `on_event` is called with each trace event, on the library's own thread; so
     is `on_text` with the pieces of root models' replies (`engine.live.ReplyText`) while they
-    come, which asks servers that can to stream.
+    come, which asks providers to stream.
 
     Blocks may call `tools`, functions of the caller with JSON arguments and results: their names,
     signatures and first lines of documentation are told to the model. Async ones run on the

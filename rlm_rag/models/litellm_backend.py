@@ -9,7 +9,7 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -30,6 +30,7 @@ from rlm_rag.models.providers import (
 )
 from rlm_rag.models.redact import environment_secrets, provider_text, sent_keys
 from rlm_rag.models.reply import Asked, completion_of
+from rlm_rag.models.streamed import PARAMETERS, StreamedReply
 
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 _ENVIRONMENT = {
@@ -120,18 +121,35 @@ class LitellmModel:
         asked = Asked(self._name, self._where, messages, self._price, self._secrets, self._keys)
         arguments = self._arguments(request, asked)
         _ignore_warnings_of_litellm()
-        response: Any = None
+        body: Mapping[str, Any] = {}
         failure: ModelError | None = None
         try:
             async with asyncio.timeout(request.timeout_seconds):
                 response = await self._litellm.acompletion(**arguments)
+                if request.on_text is not None:
+                    body = await self._streamed(response, request.on_text)
+                else:
+                    body = _as_mapping(response)
+        except ModelError:
+            raise
         except Exception as error:  # noqa: BLE001
             # Providers' modules raise whatever they like: none of it may escape untyped.
             failure = self._failure(error, request.timeout_seconds)
         if failure is not None:
             # Raised from out here, so that no traceback shows the causes: they may quote the key.
             raise failure
-        return completion_of(_as_mapping(response), asked)
+        return completion_of(body, asked)
+
+    async def _streamed(self, chunks: Any, tell: Callable[[str], None]) -> Mapping[str, Any]:
+        live = StreamedReply(tell, self._keys)
+        async for chunk in chunks:
+            live.take(_as_mapping(chunk))
+        body = live.whole()
+        # It makes an end of its own for what is no stream at all.
+        if body is None or live.is_empty:
+            reason = "its stream holds nothing, or has no end"
+            raise failures.unreadable(reason, model=self._name, where=self._where)
+        return body
 
     async def aclose(self) -> None:
         """Close the connections, once no other model of litellm's is open."""
@@ -156,7 +174,7 @@ class LitellmModel:
             "max_retries": 0,
             "num_retries": 0,
             "drop_params": False,
-            "stream": False,
+            **(PARAMETERS if request.on_text is not None else {"stream": False}),
         }
         if request.max_output_tokens is not None:
             arguments["max_tokens"] = request.max_output_tokens

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from rlm_rag.models.redact import without_keys
@@ -15,7 +15,10 @@ _LAST = b"[DONE]"
 
 
 class StreamedReply:
-    """Takes the bytes of a stream, however they are parted; tells the text without `keys`."""
+    """Takes the pieces of a stream, or its bytes however they are parted; tells the text.
+
+    None of `keys` is told, nor a part of one that stands there whole.
+    """
 
     def __init__(self, tell: Callable[[str], None], keys: Collection[str]) -> None:
         self._text = _Told(tell, keys)
@@ -27,6 +30,11 @@ class StreamedReply:
         self._model: Any = None
         self._error: Any = None
         self._is_over = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether neither text, nor a refusal, nor figures have come."""
+        return not (self._parts or self._refusal or self._usage)
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
@@ -59,8 +67,11 @@ class StreamedReply:
         except (ValueError, RecursionError):
             # A torn piece: the stream then lacks its end, too.
             return
-        if not isinstance(piece, dict):
-            return
+        if isinstance(piece, dict):
+            self.take(piece)
+
+    def take(self, piece: Mapping[str, Any]) -> None:
+        """Take one piece that was read already."""
         self._error = piece.get("error") or self._error
         self._usage = piece.get("usage") or self._usage
         self._model = piece.get("model") or self._model

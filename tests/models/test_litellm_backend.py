@@ -221,6 +221,52 @@ def test_openais_sdk_underneath_has_the_same_errors(openai_server: OpenAiChatSer
     assert len(openai_server.received) == 4
 
 
+def streamed(api_base: str, **options: Any) -> tuple[Completion, list[str]]:
+    told: list[str] = []
+    return complete(api_base, replace(HELLO, on_text=told.append), **options), told
+
+
+def test_a_streamed_reply_is_the_reply_with_the_providers_figures(
+    anthropic_server: AnthropicMessagesServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    usage = {"input_tokens": 40, "cache_read_input_tokens": 60, "output_tokens": 9}
+    text = f"Größe and more, {KEY} too."
+    anthropic_server.script = [reply(text, usage=usage, finish_reason="max_tokens")] * 2
+    found, told = streamed(anthropic_server.api_base)
+    assert found == complete(anthropic_server.api_base)
+    assert (found.usage.input_tokens, found.usage.cached_tokens) == (100, 60)
+    assert len(told) > 2 and "".join(told) == found.text
+    assert KEY not in found.text
+
+
+def test_openais_own_stream_is_read_too_and_one_that_breaks_off_is_tried_again(
+    openai_server: OpenAiChatServer,
+) -> None:
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 9,
+        "total_tokens": 109,
+        "completion_tokens_details": {"reasoning_tokens": 4},
+    }
+    openai_server.script = [reply("Some words.", usage=usage)] * 2
+    name = "deepseek/deepseek-chat"
+    found, told = streamed(openai_server.api_base, name=name)
+    assert found == complete(openai_server.api_base, name=name)
+    assert found.usage.reasoning_tokens == 4
+    assert "".join(told) == "Some words."
+    half = 'data: {"choices": [{"delta": {"content": "x"}}]}\n\n'
+    for step in (
+        cut("never seen in full", after_bytes=500),
+        raw(half, content_type="text/event-stream"),
+        raw("<html>", content_type="text/html"),
+    ):
+        openai_server.script = [step]
+        with pytest.raises(ModelError) as raised:
+            streamed(openai_server.api_base, name=name)
+        assert raised.value.retryable
+
+
 def test_gemini_says_what_it_said(openai_server: OpenAiChatServer) -> None:
     body = '{\n "error": {\n "code": 400,\n "message": "pick a lower temperature"\n }\n}'
     openai_server.script = [raw(body, status=400)]
