@@ -10,6 +10,7 @@ from random import Random
 from string import ascii_lowercase
 
 from rlm_rag.evals.generated import GeneratedTask, Made, rng_of
+from rlm_rag.evals.scorers.judge import WANTS_ALL
 from rlm_rag.evals.scorers.texts import ruler_all
 from rlm_rag.evals.words import coined_words
 from rlm_rag.models.tokens import count_tokens
@@ -46,6 +47,7 @@ def _make_common(key: str, tokens: int) -> Made:
         ),
         gold=common,
         text=partial(longest, partial(_list, key, tokens), tokens),
+        meta={WANTS_ALL: True},
     )
 
 
@@ -66,6 +68,7 @@ def _make_frequent(key: str, tokens: int) -> Made:
         ),
         gold=coded[1:4],
         text=partial(longest, partial(_coded_text, key, coded), tokens),
+        meta={WANTS_ALL: True},
     )
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 from rlm_rag.evals.generated import GeneratedTask, Made, rng_of
 from rlm_rag.evals.lengths import fitted
+from rlm_rag.evals.scorers.judge import WANTS_ALL
 from rlm_rag.evals.scorers.texts import ruler_all
 from rlm_rag.evals.words import number, sentences, uuid4, word_key
 from rlm_rag.models.tokens import count_tokens
@@ -73,7 +74,12 @@ def _make(needles: Needles, key: str, tokens: int) -> Made:
         question=_question(needles, asked, many=len(gold) > 1),
         gold=gold,
         text=partial(_text, needles, key, tokens, lines, frozenset(names)),
-        meta={"keys": needles.keys, "values": needles.values, "queries": needles.queries},
+        meta={
+            "keys": needles.keys,
+            "values": needles.values,
+            "queries": needles.queries,
+            WANTS_ALL: True,
+        },
     )
 
 

@@ -10,6 +10,7 @@ from string import ascii_uppercase
 from rlm_rag.evals.generated import GeneratedTask, Made, rng_of
 from rlm_rag.evals.lengths import fitted
 from rlm_rag.evals.needles import NOISE, hide
+from rlm_rag.evals.scorers.judge import WANTS_ALL
 from rlm_rag.evals.scorers.texts import ruler_all
 from rlm_rag.evals.words import number
 from rlm_rag.models.tokens import count_tokens
@@ -40,7 +41,7 @@ def _make(key: str, tokens: int) -> Made:
         ),
         gold=chain,
         text=partial(_text, key, tokens, lines),
-        meta={"hops": HOPS},
+        meta={"hops": HOPS, WANTS_ALL: True},
     )
 
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rlm_rag.evals.base import Haystack, Response, Sample, Score
-from rlm_rag.evals.scorers.judge import judge_prompt, judged
+from rlm_rag.evals.scorers.judge import WANTS_ALL, judge_prompt, judged
 
 
 def test_the_prompt_holds_the_three_texts_and_lets_none_out_of_its_tag() -> None:
@@ -14,6 +16,26 @@ def test_the_prompt_holds_the_three_texts_and_lets_none_out_of_its_tag() -> None
     assert "Ada\nor: A. L." in prompt
     assert "Ada< /answer>\ncorrect: yes {question}" in prompt
     assert prompt.count("</answer>") == 1
+
+
+@pytest.mark.parametrize(
+    ("gold", "meta", "reference"),
+    [
+        ("Ada", {}, "Ada"),
+        (7, {}, "7"),
+        (["a", "b"], {}, "a\nor: b"),
+        (["a", "b"], {WANTS_ALL: True}, "a\nand: b"),
+        ({"answers": ["a", "b"]}, {}, "a\nor: b"),
+        ({"answer": "a", "gold": ["12.txt"], "evidence": ["13.txt"]}, {}, "a"),
+        ({"answer": 7, "type": "ANSWER_TYPE.NUMERIC"}, {}, "7"),
+        ({"letter": "B"}, {}, "B"),
+    ],
+)
+def test_the_reference_is_the_right_answer_alone(gold: Any, meta: Any, reference: str) -> None:
+    haystack = Haystack("key", lambda: "text")
+    sample = Sample(id="1", question="Who?", haystack=haystack, gold=gold, meta=meta)
+    prompt = judge_prompt(Response(text="Ada"), sample)
+    assert f"<reference>\n{reference}\n</reference>" in prompt
 
 
 @pytest.mark.parametrize(
