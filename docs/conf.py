@@ -30,6 +30,9 @@ highlight_language = "text"
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
+# Two hyphens are the beginning of an option.
+smartquotes = False
+
 # Docstrings write code in single backticks.
 default_role = "code"
 autodoc_typehints = "signature"
@@ -39,3 +42,25 @@ autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
 maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
+
+MADE_BY_OTHERS = {
+    f"rlm_rag.{name}" for name in ("SearchableCorpus", "Corpus", "Conversation", "Map")
+}
+
+
+def setup(app):
+    """Correct what autodoc and napoleon would show."""
+    app.connect("autodoc-process-signature", without_constructor)
+    # Before napoleon, whose priority is 500.
+    app.connect("autodoc-process-docstring", keep_first_line, priority=400)
+
+
+def without_constructor(app, what, name, found, options, signature, returns):
+    """Show no arguments of what programs get from functions, and never make."""
+    return ("", returns) if name in MADE_BY_OTHERS else None
+
+
+def keep_first_line(app, what, name, found, options, lines):
+    """Keep napoleon from taking what stands before a property's first colon for its type."""
+    if what == "property":
+        lines.insert(0, "")

@@ -89,4 +89,4 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\|<>*_\[\]`])", r"\\\1", text)
+    return re.sub(r"([\\|<>*_\[\]])", r"\\\1", text)
