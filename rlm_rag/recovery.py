@@ -14,6 +14,7 @@ from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
 from rlm_rag.engine.form import form_of
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.live import ReplyText
 from rlm_rag.engine.offers import AskUser, Offers, Tool, offers_again
 from rlm_rag.engine.options import from_trace, images_of, limits_of, started
 from rlm_rag.engine.past import Past
@@ -37,6 +38,7 @@ def resume(
     api_base: str | None = None,
     headers: Mapping[str, str] | None = None,
     on_event: Callable[[Event], None] | None = None,
+    on_text: Callable[[ReplyText], None] | None = None,
     tools: Sequence[Callable[..., Any] | Tool] = (),
     ask_user: AskUser | None = None,
 ) -> Answer:
@@ -64,7 +66,17 @@ def resume(
     offers = offers_again(
         started(trace).options["offers"], tools=tools, ask_user=ask_user, replays=False
     )
-    return _again(trace, corpus, now, api_base, headers or {}, on_event, offers, replays=False)
+    return _again(
+        trace,
+        corpus,
+        now,
+        api_base,
+        headers or {},
+        on_event,
+        offers,
+        replays=False,
+        on_text=on_text,
+    )
 
 
 def replay(
@@ -109,6 +121,7 @@ def _again(
     offers: Offers,
     *,
     replays: bool,
+    on_text: Callable[[ReplyText], None] | None = None,
 ) -> Answer:
     root = started(trace)
     options = from_trace(
@@ -119,6 +132,7 @@ def _again(
         on_event=on_event,
         offers=offers,
     )
+    options = replace(options, on_text=on_text)
     with _opened(corpus, root.options["source"]) as found:
         _check_corpus(found, root.corpus)
         return answer_of(

@@ -88,11 +88,13 @@ def test_a_large_document_is_read_in_parts_and_is_one_answer(server: OpenAiChatS
     assert abs(run.estimate.likely.calls - len(server.received)) <= 1
 
 
-def test_there_are_as_many_calls_as_it_takes_unless_limits_say_otherwise(
-    server: OpenAiChatServer,
-) -> None:
+@pytest.mark.deep
+def test_there_are_as_many_calls_as_it_takes(server: OpenAiChatServer) -> None:
     documents = {f"{n}.md": f"Number {n}\n" for n in range(210)}
     assert len(mapped(server, documents)[0]) == 210
+
+
+def test_a_limit_leaves_the_rest_unsent_and_is_named(server: OpenAiChatServer) -> None:
     answers, run = mapped(server, DOCUMENTS, limits=Limits(calls=2))
     assert (len(answers), run.summary.answered, run.summary.unsent) == (2, 2, 1)
     assert run.summary.stop_reason == "budget_calls"

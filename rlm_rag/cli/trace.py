@@ -158,6 +158,7 @@ def resume(
             raised=raised,
             api_base=api_base,
             on_event=display,
+            on_text=display.hear,
             ask_user=asker(display, quiet=quiet),
         )
 

@@ -54,7 +54,11 @@ def shell(environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("name", "arguments", "script"),
-    [("bash", ["--norc"], BASH), ("zsh", ["-f"], ZSH), ("fish", ["--no-config"], FISH)],
+    [
+        ("bash", ["--norc"], BASH),
+        pytest.param("zsh", ["-f"], ZSH, marks=pytest.mark.deep),
+        pytest.param("fish", ["--no-config"], FISH, marks=pytest.mark.deep),
+    ],
 )
 def test_a_shell_completes_commands_and_choices(
     name: str, arguments: list[str], script: str, shell: dict[str, str], tmp_path: Path

@@ -61,9 +61,14 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def pairs() -> list[ParameterSet]:
     """Each command in each place; those that differ least from others take their time."""
-    quick = ("trace", "config", "eval")
+    quick = ("trace", "config", "completion", "doctor")
+    likely = (*quick, "ask", "search", "map", "pack", "eval")
     return [
-        pytest.param(command, place, marks=() if place == OLD or command in quick else DEEP)
+        pytest.param(
+            command,
+            place,
+            marks=() if command in (likely if place == OLD else quick) else DEEP,
+        )
         for place in PLACES
         for command in LINES
     ]
