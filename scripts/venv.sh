@@ -69,7 +69,11 @@ is_installed() {
 }
 
 ensure_venv() {
-    if [ "$1" = run ]; then enough="run dev site"; else enough=$1; fi
+    case $1 in
+        run) enough="run dev site" ;;
+        site) enough="site dev" ;;
+        *) enough=$1 ;;
+    esac
     # shellcheck disable=SC2086 # one word a kind
     if is_recent "$python" && is_installed $enough; then return; fi
     if ! is_recent "$python" || ! "$python" -m pip --version >/dev/null 2>&1; then

@@ -84,7 +84,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 @pytest.mark.deep
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    pytest.importorskip("sphinx", reason="the group `site` is not installed")
+    pytest.importorskip("sphinx", reason="the group `dev` is not installed")
     strictly = (sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html")
     done = subprocess.run(
         [*strictly, "-d", str(tmp_path / "doctrees"), str(DOCS), str(tmp_path / "site")],
