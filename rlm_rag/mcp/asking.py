@@ -19,20 +19,30 @@ from rlm_rag.trace.activity import Activity
 Tell = Callable[[float, str], Awaitable[None]]
 """Told how many steps a run made, a number that only grows, and in words what it does."""
 
+Left = Callable[[], Awaitable[bool]]
+"""Says whether the client is gone, where that can be asked."""
+
 TELL_SECONDS = 0.25
 """The least time between two that are told."""
+
+_LOOK_SECONDS = 0.5
 
 _LEFT_OUT = ("schema_version", "data", "fits", "artifacts")
 
 
-async def ask(rlm: RLM, corpus: SearchableCorpus, question: str, tell: Tell) -> Reply:
+async def ask(
+    rlm: RLM, corpus: SearchableCorpus, question: str, *, tell: Tell, left: Left | None = None
+) -> Reply:
     """Ask a question; being cancelled ends the run and its calls, and waits until it has ended.
+
+    So does a client that `left`, whom no answer could reach any more.
 
     Raises:
         RlmRagError: as `RLM.ask`.
     """
     activity, steps, told_at = Activity(), 0, 0.0
     stream = rlm.stream_async(corpus, question)
+    watching = asyncio.create_task(_watch(stream, left)) if left is not None else None
     try:
         async for item in stream:
             if isinstance(item, Answer):
@@ -43,8 +53,16 @@ async def ask(rlm: RLM, corpus: SearchableCorpus, question: str, tell: Tell) -> 
                 told_at = time.monotonic()
                 await tell(steps, activity.line())
     finally:
+        if watching is not None:
+            watching.cancel()
         await _ended(stream)
     raise AssertionError("a run ends with its answer")
+
+
+async def _watch(stream: Stream, left: Left) -> None:
+    while not await left():
+        await asyncio.sleep(_LOOK_SECONDS)
+    stream.cancel()
 
 
 async def _ended(stream: Stream) -> None:

@@ -90,7 +90,10 @@ class CorpusServer:
         try:
             async with self._editions.current() as edition:
                 if name == ASK and self._rlm is not None:
-                    return await ask(self._rlm, edition.corpus, arguments["question"], tell)
+                    # The request of HTTP; a client over standard streams leaves with all it asked.
+                    left = context.request.is_disconnected if context.request else None
+                    question = arguments["question"]
+                    return await ask(self._rlm, edition.corpus, question, tell=tell, left=left)
                 lookup = LOOKUPS[name]
                 return lookup.reply(await edition.readers.retrieve(lookup.request(**arguments)))
         except Exception as error:  # noqa: BLE001 (the caller is told, and the server goes on)
