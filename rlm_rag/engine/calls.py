@@ -73,6 +73,7 @@ class _Asking:
     max_output_tokens: int | None
     final: bool
     summary: bool = False
+    stop: tuple[str, ...] = ()
 
 
 class ModelCalls:
@@ -115,6 +116,7 @@ class ModelCalls:
         max_output_tokens: int | None = None,
         final: bool = False,
         summary: bool = False,
+        stop: tuple[str, ...] = (),
     ) -> Completion:
         """Send one call, retries included; `final` draws on what was reserved for the last one.
 
@@ -138,6 +140,7 @@ class ModelCalls:
             max_output_tokens,
             final,
             summary,
+            stop,
         )
         recorded = self._recorded(asking)
         if recorded is not None and recorded.completion is not None:
@@ -196,6 +199,7 @@ class ModelCalls:
             messages=asking.messages,
             max_output_tokens=self.output_cap(model.facts, asking.max_output_tokens),
             temperature=model.temperature,
+            stop=asking.stop,
             timeout_seconds=self._timeout(asking.final),
             extra=model.extra,
         )

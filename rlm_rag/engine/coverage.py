@@ -26,7 +26,9 @@ _WANTS_ALL = re.compile(
     r"(?! (?:as|for|on)\b)",
     re.IGNORECASE,
 )
-_READS_CONTEXT = re.compile(r"(?<![\w.'\"])(?:context|ctx|context_\d+)(?![\w'\"])")
+_READS_CONTEXT = re.compile(
+    r"(?<![\w.'\"])(?:(?:context|ctx|context_\d+)(?![\w'\"])|records[ \t]*\()"
+)
 
 
 @dataclass(frozen=True, slots=True)

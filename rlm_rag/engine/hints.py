@@ -34,11 +34,11 @@ _SAME_AGAIN = (
 )
 _OTHER_TOOL = (
     "The same kind of error for the third time: use another function. Facts: search, then read. "
-    "Exact words: grep_context. Where a name is defined: symbols. Records: json or str.split in "
-    "Python over one entry of context."
+    "Exact words: grep_context. Where a name is defined: symbols. Records: records(path), or "
+    "str.split in Python over one entry of context."
 )
 _NAMES = (
-    *("search", "grep_context", "outline", "symbols", "repo_map", "read", "add_context"),
+    *("search", "grep_context", "outline", "symbols", "repo_map", "read", "records", "add_context"),
     *("llm_query", "llm_query_batched", "llm_query_chunked", "llm_map_reduce", "map_files"),
     *("rlm_query", "rlm_query_batched", "rlm_await", "rlm_await_all", "spawn", "tasks"),
     *("FINAL", "FINAL_VAR", "SHOW_VARS", "capabilities", "context", "answer", "answers", "plan"),

@@ -18,7 +18,13 @@ from rlm_rag.engine.compaction import Compaction
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.ending import Ending
-from rlm_rag.engine.guidance import LOOK_FIRST
+from rlm_rag.engine.guidance import (
+    LOOK_FIRST,
+    ONE_BLOCK,
+    ONLY_FIRST,
+    asked_again,
+    with_closed_fence,
+)
 from rlm_rag.engine.hints import Hints
 from rlm_rag.engine.history import History, RanBlock, error_text, feedback
 from rlm_rag.engine.limits import Limits
@@ -61,6 +67,7 @@ class Loop:
         self,
         *,
         run_id: str,
+        question: str,
         history: History,
         session: Session,
         calls: ModelCalls,
@@ -76,6 +83,7 @@ class Loop:
         carried: Carried | None = None,
     ) -> None:
         self._run_id = run_id
+        self._question = question
         self._past = past
         self._history = history
         self._session = session
@@ -87,6 +95,8 @@ class Loop:
         self._recorder = recorder
         self._doubts = doubts
         self._coverage = coverage
+        # Larger models may refuse it, and have stumbled over other things.
+        self._stop = ONE_BLOCK if doubts.guided else ()
         self._hints = Hints()
         self._memory = Memory()
         self._compaction = Compaction(
@@ -209,12 +219,17 @@ class Loop:
             if turn == 1 or not await self._compaction.refused(turn):
                 raise
             completion = await self._complete(turn)
-        self._history.replied(completion.text)
+        self._history.replied(with_closed_fence(completion.text) if self._stop else completion.text)
         return completion
 
     async def _complete(self, turn: int, *, final: bool = False) -> Completion:
         return await self._calls.complete(
-            self._root, self._history.messages, role="root", turn=turn, final=final
+            self._root,
+            self._history.messages,
+            role="root",
+            turn=turn,
+            final=final,
+            stop=() if final else self._stop,
         )
 
     async def _act(self, turn: int, reply: Completion) -> Ending | None:
@@ -225,7 +240,11 @@ class Loop:
         ending = self._written(parsed, reply, notes)
         if ending is not None:
             return ending
-        ran, ending = await self._run_blocks(turn, _blocks(parsed), notes)
+        blocks = _blocks(parsed)
+        if self._doubts.guided and len(blocks) > 1:
+            blocks = blocks[:1]
+            notes.append(ONLY_FIRST)
+        ran, ending = await self._run_blocks(turn, blocks, notes)
         if ending is not None:
             return ending
         failed = not ran or any(block.result.error is not None for block in ran)
@@ -467,7 +486,8 @@ class Loop:
         return [*before, *own]
 
     def _status(self, turn: int) -> str:
-        return status_line(turn, self._limits, self._budget)
+        status = status_line(turn, self._limits, self._budget)
+        return f"{status}\n\n{asked_again(self._question)}" if self._doubts.guided else status
 
 
 def _skipped(blocks: Sequence[Block], position: int) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ RESERVED = frozenset(
     {
         *("context", "ctx", "history", "task", "answer", "answers", "plan"),
         *("search", "grep_context", "outline", "symbols", "repo_map", "read"),
-        *("add_context", "load_library", "capabilities", "tasks", "spawn"),
+        *("add_context", "load_library", "records", "capabilities", "tasks", "spawn"),
         *("llm_query", "llm_query_batched", "llm_query_chunked", "llm_map_reduce", "map_files"),
         *("rlm_query", "rlm_query_batched", "rlm_await", "rlm_await_all", "task_result"),
         *("FINAL", "FINAL_VAR", "SHOW_VARS", "repl_get", "repl_set", "coverage"),

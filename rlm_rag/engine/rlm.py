@@ -16,7 +16,7 @@ from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.delegate import Delegate
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.first_map import first_map
-from rlm_rag.engine.guidance import first_look
+from rlm_rag.engine.guidance import asked_again, first_look
 from rlm_rag.engine.history import History
 from rlm_rag.engine.hosted import Hosted
 from rlm_rag.engine.loop import Loop, status_line
@@ -115,6 +115,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
         told = _helpers(tree, repl, assignment) + await _map(repl, assignment, view, profile)
         yield Loop(
             run_id=assignment.run_id,
+            question=assignment.question,
             history=_history(tree, assignment, view, profile, told, session.restored),
             simpler=_simpler(tree, profile),
             session=session,
@@ -281,6 +282,9 @@ def _history(
     figures.append(helpers)
     if profile.name == "small" and kind_of(assignment.question) == "aggregate":
         figures.append(f"\n{first_look(view)}")
+    status = status_line(1, tree.limits, tree.budget)
+    if profile.name == "small":
+        status += f"\n\n{asked_again(assignment.question)}"
     carried = assignment.carried
     said = before(carried)
     if carried is not None:
@@ -290,7 +294,7 @@ def _history(
         system=profile.system,
         question=_question(assignment),
         figures="\n".join(figures),
-        status=status_line(1, tree.limits, tree.budget),
+        status=status,
         images=assignment.images,
         before=said,
     )

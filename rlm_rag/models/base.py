@@ -25,11 +25,13 @@ class ModelRequest:
 
     `on_text` is told the reply's text as it comes, by a model that can; in an attempt that
     fails, a part of it.
+    A reply ends before any of the texts in `stop`.
     """
 
     messages: tuple[Message, ...]
     max_output_tokens: int | None = None
     temperature: float | None = None
+    stop: tuple[str, ...] = ()
     timeout_seconds: float = 300.0
     extra: Mapping[str, Any] = field(default_factory=dict)
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)

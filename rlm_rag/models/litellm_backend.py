@@ -180,7 +180,14 @@ class LitellmModel:
             arguments["max_tokens"] = request.max_output_tokens
         if request.temperature is not None:
             arguments["temperature"] = request.temperature
+        if request.stop and self._takes("stop"):
+            arguments["stop"] = list(request.stop)
         return arguments
+
+    def _takes(self, parameter: str) -> bool:
+        """Whether the model is one that does not refuse a request for it (reasoning models do)."""
+        taken = self._litellm.get_supported_openai_params(model=self._name)
+        return parameter in (taken or ())
 
     def _failure(self, error: Exception, seconds: float) -> ModelError:
         """The error of our tree; litellm's own class does not tell them apart reliably."""

@@ -132,6 +132,8 @@ class OpenAiCompatibleModel:
             payload.setdefault("temperature", request.temperature)
         if request.on_text is not None and self._streams:
             payload |= PARAMETERS
+        if request.stop:
+            payload.setdefault("stop", list(request.stop))
         try:
             return json.dumps(payload, allow_nan=False).encode()
         except (TypeError, ValueError, RecursionError) as error:

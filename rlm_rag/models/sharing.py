@@ -133,6 +133,7 @@ def _digest(model: str, api_base: str | None, request: ModelRequest, repetition:
         request.temperature,
         request.extra,
         repetition,
+        *([list(request.stop)] if request.stop else ()),
     ]
     try:
         text = json.dumps(parts, sort_keys=True, allow_nan=False)

@@ -88,13 +88,14 @@ def test_the_request_speaks_anthropics_protocol(
     anthropic_server: AnthropicMessagesServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    ask(anthropic_server, ["ok"], headers={"X-Team": "search"})
+    ask(anthropic_server, ["ok"], replace(HELLO, stop=("END",)), headers={"X-Team": "search"})
     [received] = anthropic_server.received
     assert received.path == "/v1/messages"
     assert received.headers["x-api-key"] == KEY
     assert received.headers["x-team"] == "search"
     assert received.json["model"] == "claude-sonnet-4-5"
     assert received.json["max_tokens"] == 100
+    assert received.json["stop_sequences"] == ["END"]
     assert received.prompt == "hello"
 
 

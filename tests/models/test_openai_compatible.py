@@ -91,6 +91,7 @@ def test_the_request_holds_what_was_asked_and_no_prefix(openai_server: OpenAiCha
         messages=(Message("system", "be brief"), Message("user", "q \ud800")),
         max_output_tokens=50,
         temperature=0.5,
+        stop=("END",),
         extra={"top_p": 0.9, "model": "another"},
     )
     ask(openai_server, ["ok"], request, headers={"X-Team": "search"})
@@ -104,6 +105,7 @@ def test_the_request_holds_what_was_asked_and_no_prefix(openai_server: OpenAiCha
         ],
         "max_tokens": 50,
         "temperature": 0.5,
+        "stop": ["END"],
         "top_p": 0.9,
     }
     assert received.headers["x-team"] == "search"

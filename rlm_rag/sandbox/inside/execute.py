@@ -7,6 +7,7 @@ import warnings
 
 from rlm_rag.sandbox.inside.display import clip, show
 from rlm_rag.sandbox.inside.interrupts import run_interruptible
+from rlm_rag.sandbox.inside.modules import provide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Executor:
     def _run(self, block: int, code: str, limit_chars: int) -> str | None:
         compiled = compile_block(code, block_name(block))
         _seed(block, code)
+        provide(compiled, code, self._names)
         self._names.pop(LAST_VALUE, None)
         result = eval(compiled, self._names)
         if compiled.co_flags & _CO_COROUTINE:

@@ -30,6 +30,7 @@ from rlm_rag.sandbox.inside.interrupts import Interrupts, run_interruptible
 from rlm_rag.sandbox.inside.memory import MemoryReserve
 from rlm_rag.sandbox.inside.misuse import forgiving
 from rlm_rag.sandbox.inside.pickling import Codec
+from rlm_rag.sandbox.inside.records import Records
 from rlm_rag.sandbox.inside.reply import Reply, Text
 from rlm_rag.sandbox.inside.services import Services
 from rlm_rag.sandbox.inside.snapshot import Snapshots
@@ -165,6 +166,7 @@ class Worker:
         if init["task"] is not None:
             bound["task"] = init["task"]
         packed, documents = _opened(init)
+        tables = None if documents is None else Records(documents)
         if documents is not None:
             bound["context"] = bound["ctx"] = open_context(documents, init["shape"])
             if packed is not None:
@@ -190,6 +192,12 @@ class Worker:
                 add_document(bound["context"], documents, str(added), content)
             return added
 
+        def records(path: str | None = None) -> list[dict[str, Any]]:
+            """The rows of CSV, JSON, JSON lines and lines of name=value, as dicts."""
+            if tables is None:
+                raise ValueError("records: there is no corpus here")
+            return tables.of(path)
+
         def load_library(name: str) -> Any:
             """Add a library of the caller to `context` and to search; returns the paths."""
             added, wrong = services.fetch("load_library", name)
@@ -201,6 +209,7 @@ class Worker:
             return [path for path, _ in added]
 
         bound["capabilities"] = capabilities
+        bound["records"] = records
         for function in (add_context, load_library):
             bound[function.__name__] = forgiving(function, services.said)
         space.bind(bound)

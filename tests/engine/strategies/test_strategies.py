@@ -353,10 +353,46 @@ def test_a_small_model_sees_how_records_begin_and_is_told_to_look(
             question="How many orders are there?",
             model="qwen2.5-coder-1.5b",
         )
-    assert "orders.csv begins:\n  id,user,city\n  0,0,Oslo" in openai_server.prompts[0]
+    shown = "records('orders.csv') is a list of dicts, the first of them:\n  {'id': 0, 'user': 0, "
+    assert shown in openai_server.prompts[0]
     assert "have not looked" in openai_server.prompts[1]
     assert "have not looked" in openai_server.prompts[2]
     assert found.text == "900"
+
+
+def test_a_small_model_is_shown_how_a_text_without_records_begins(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    ask(
+        openai_server,
+        corpus,
+        "rlm",
+        reply("```repl\nFINAL('3 of them: ' + context[0]['path'])\n```"),
+        question="How many functions are there?",
+        model="qwen2.5-coder-1.5b",
+    )
+    assert "docs/farm.md begins:\n  Paragraph 0 tells of sheep" in openai_server.prompts[0]
+
+
+def test_a_small_model_writes_one_block_a_turn_and_reads_the_question_again(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    imagined = "```repl\nprint(len(context))\n```\nYou see: 7\n\n```repl\nFINAL('seven')\n```"
+    found = ask(
+        openai_server,
+        corpus,
+        "rlm",
+        reply(imagined),
+        reply("```repl\nFINAL(f'There are {len(context)}.')"),
+        question="Of how many documents is this?",
+        model="qwen2.5-coder-1.5b",
+    )
+    assert found.text == "There are 3."
+    first, second = (request.json for request in openai_server.received[-2:])
+    assert first["stop"] == second["stop"] == ["\n```\n"]
+    assert "Only the first block was run" in openai_server.prompts[1]
+    end = "Question: Of how many documents is this?\nReply with the next block."
+    assert all(prompt.endswith(end) for prompt in openai_server.prompts)
 
 
 def test_retrieve_shows_the_best_lines_of_a_window_that_is_too_long(

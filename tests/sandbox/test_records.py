@@ -1,0 +1,119 @@
+"""Records of documents as dicts: each form, numbers, and what has none."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm_rag.packed import PackedCorpus
+from rlm_rag.packing import pack
+from rlm_rag.sandbox.inside.documents import Documents
+from rlm_rag.sandbox.inside.records import Records, rows_of
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("a,b\n1,x\n2,y\n", [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]),
+        ("a;b\n1,5;x\n2,5;y\n", [{"a": "1,5", "b": "x"}, {"a": "2,5", "b": "y"}]),
+        ("\ufeffa\tb\r\n1\t\r\n\t2.5\r\n", [{"a": 1, "b": None}, {"a": None, "b": 2.5}]),
+        ('a,b\n"x\ny",007\n"z, w",1\n', [{"a": "x\ny", "b": "007"}, {"a": "z, w", "b": "1"}]),
+        ("1,2\n3,4\n", [{"column1": 1, "column2": 2}, {"column1": 3, "column2": 4}]),
+        ("| a | b |\n|---|:-:|\n| 1 | x |\n", [{"a": 1, "b": "x"}]),
+        ('{"a": 1}\n{"a": "2"}\n', [{"a": 1}, {"a": "2"}]),
+        ('[{"a": 1}, {"b": [2]}]', [{"a": 1}, {"b": [2]}]),
+        ('{"n": 2, "rows": [\n{"a": 1},\n{"a": 2}\n]}', [{"a": 1}, {"a": 2}]),
+        (
+            "2025-01-01 LATE id=7 note=left at 5\n2025-01-02 LOST id=8 note=none left\n",
+            [
+                {"word1": "2025-01-01", "word2": "LATE", "id": 7, "note": "left at 5"},
+                {"word1": "2025-01-02", "word2": "LOST", "id": 8, "note": "none left"},
+            ],
+        ),
+        (
+            "Date: May 5 || User: 12 || Text: a: b\nDate: May 6 || User: 3 || Text: c\n",
+            [
+                {"Date": "May 5", "User": 12, "Text": "a: b"},
+                {"Date": "May 6", "User": 3, "Text": "c"},
+            ],
+        ),
+    ],
+)
+def test_the_records_of_a_text_are_dicts(text: str, rows: list[dict[str, object]]) -> None:
+    assert rows_of(text) == rows
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n\n",
+        "Call me Ishmael. Some years ago, never mind how long,\nI thought I would sail about.\n",
+        "def f(a, b):\n    return a + b\n\n\nx = f(1, 2)\n",
+        "We saw sheep on it, wool and weather.\nAnd then a cow on it, milk and weather.\n",
+        "[1, 2, 3]",
+        '{"a": 1}',
+        "{not json",
+        "# Title\n\nA paragraph: with a colon.\n\n- one\n- two\n",
+    ],
+)
+def test_a_text_of_another_form_has_no_records(text: str) -> None:
+    assert rows_of(text) is None
+
+
+_CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00"), max_size=8)
+
+
+@given(st.lists(st.tuples(_CELLS, st.integers(-(10**9), 10**9)), min_size=2, max_size=20))
+def test_what_was_written_as_csv_is_read_back(cells: list[tuple[str, int]]) -> None:
+    out = io.StringIO(newline="")
+    csv.writer(out, quoting=csv.QUOTE_ALL).writerows([("name", "n"), *cells])
+    rows = rows_of(out.getvalue())
+    assert rows is not None
+    assert [row["n"] for row in rows] == [n for _, n in cells]
+    if any(row["name"] is not None and not isinstance(row["name"], (int, float)) for row in rows):
+        assert [row["name"] for row in rows] == [name for name, _ in cells]
+
+
+@given(st.text(max_size=300))
+def test_no_text_is_too_odd_to_be_looked_at(text: str) -> None:
+    rows = rows_of(text)
+    assert rows is None or all(isinstance(row, dict) for row in rows)
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Iterator[Records]:
+    documents = {
+        "sales/jan.csv": "shop,price\nnorth,5\nsouth,7\n",
+        "sales/feb.csv": "shop,price\nnorth,1\n",
+        "log.jsonl": "".join(json.dumps({"level": level}) + "\n" for level in ("info", "error")),
+        "notes.md": "No records here.\n",
+    }
+    path = tmp_path / "corpus.pack"
+    pack(documents.items(), path)
+    with PackedCorpus.open(path) as packed:
+        yield Records(Documents(packed))
+
+
+def test_a_path_its_end_or_a_glob_names_documents(records: Records) -> None:
+    assert records.of("sales/jan.csv") == records.of("jan.csv") == records.of("./sales/jan.csv")
+    assert [row["price"] for row in records.of("sales/")] == [5, 7, 1]
+    assert len(records.of("*.csv")) == 3
+    assert len(records.of(None)) == 5
+
+
+def test_what_a_block_does_to_a_record_stays_with_the_block(records: Records) -> None:
+    records.of("jan.csv")[0]["price"] = 99
+    assert records.of("jan.csv")[0]["price"] == 5
+
+
+def test_a_name_without_documents_and_documents_without_records_are_told(records: Records) -> None:
+    with pytest.raises(ValueError, match=r"no document has the path 'mar\.csv'"):
+        records.of("mar.csv")
+    with pytest.raises(ValueError, match=r"no records .* in notes\.md"):
+        records.of("notes.md")
