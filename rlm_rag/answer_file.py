@@ -52,6 +52,7 @@ class AnswerFile:
     def __init__(self, path: Path, *, asked: str) -> None:
         self._path = path
         self._asked = asked
+        self._size = 0
         self._kept = self._read()
         self._outdated: set[str] = set()
         self._file: FileIO | None = None
@@ -80,15 +81,15 @@ class AnswerFile:
         self._sync.request()
 
     def __enter__(self) -> Self:
-        lock = self._opened()
+        file = self._opened()
         if not self._kept.is_whole or self._outdated:
             try:
                 self._write_again()
             finally:
-                lock.close()
-            lock = self._opened()
-        self._file = lock
-        self._sync = BackgroundSync(lock.fileno())
+                file.close()
+            file = self._opened()
+        self._file = file
+        self._sync = BackgroundSync(file.fileno())
         return self
 
     def __exit__(
@@ -97,11 +98,11 @@ class AnswerFile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._sync is not None:
-            self._sync.finish()
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        assert self._file is not None and self._sync is not None
+        self._sync.finish()
+        self._file.close()
+        if self._sync.failure is not None and error is None:
+            raise self._unwritable(self._sync.failure)
 
     def _read(self) -> _Kept:
         kept = _Kept()
@@ -111,6 +112,7 @@ class AnswerFile:
             if not self._path.is_file() or self._path.stat().st_size > MAX_FILE_BYTES:
                 raise AnswerFileError(f"{self._path} holds no answers of a map")
             data = self._path.read_bytes()
+            self._size = len(data)
         except OSError as error:
             raise AnswerFileError(
                 f"{self._path} cannot be read: {error.strerror or error}"
@@ -163,6 +165,11 @@ class AnswerFile:
                 raise AnswerFileError(
                     f"another process writes to {self._path}", hint="wait for it, or end it"
                 ) from error
+        if os.fstat(file.fileno()).st_size != self._size:
+            file.close()
+            raise AnswerFileError(
+                f"another process has written to {self._path} meanwhile", hint="start again"
+            )
         return file
 
     def _write_again(self) -> None:
@@ -173,6 +180,7 @@ class AnswerFile:
                 file.writelines(self._staying())
                 file.flush()
                 os.fsync(file.fileno())
+                self._size = file.tell()
             part.replace(self._path)
         except OSError as error:
             part.unlink(missing_ok=True)

@@ -192,6 +192,10 @@ def test_a_file_is_written_by_one_process_at_a_time(tmp_path: Path) -> None:
         AnswerFile(out, asked="x"),
     ):
         pass
+    late = AnswerFile(out, asked="x")
+    out.write_text("more\n")
+    with pytest.raises(AnswerFileError, match="meanwhile"), late:
+        pass
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a disk of its own")

@@ -11,7 +11,7 @@ from rlm_rag.cli import streams, terminal
 from rlm_rag.cli.cited import CitedPlaces
 from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
 from rlm_rag.errors import RunInterrupted
-from rlm_rag.trace.sanitize import printable
+from rlm_rag.trace.sanitize import only_visible, printable
 
 if TYPE_CHECKING:
     from rlm_rag.engine.answer import Answer
@@ -69,7 +69,7 @@ def _show_text(answer: Answer, origin: str | None) -> None:
     if answer.fits is None and terminal.obeys_codes(sys.stdout):
         streams.result_styled(_rendered(text, places))
     else:
-        streams.result(without_controls(quote_forgeries(text)))
+        streams.result(quote_forgeries(without_controls(text)))
     if answer.citations:
         streams.result("")
         streams.heading("Citations")
@@ -118,7 +118,11 @@ _LIST_LINE = re.compile(r"\W*citations\W*|.*\[(verified|located|false\b.*)\]\W*"
 def quote_forgeries(text: str) -> str:
     """Mark the lines of an answer that would pass for the checked list below it."""
     lines = text.splitlines(keepends=True)
-    return "".join(f"> {line}" if _LIST_LINE.fullmatch(line.strip()) else line for line in lines)
+    return "".join(f"> {line}" if _is_forged(line) else line for line in lines)
+
+
+def _is_forged(line: str) -> bool:
+    return _LIST_LINE.fullmatch(only_visible(line).strip()) is not None
 
 
 def without_controls(text: str) -> str:

@@ -12,6 +12,7 @@ from rlm_rag.cli import terminal
 if TYPE_CHECKING:
     from rlm_rag.engine.citations import Citation, Status
 
+_PLAIN = re.compile(r"""[^\s:,;`"'()\[\]<>]+""")
 COLOURS: dict[Status, str] = {"verified": "green", "located": "yellow", "false": "red"}
 
 
@@ -36,20 +37,17 @@ class CitedPlaces:
     ) -> None:
         self._origin = origin
         self._with_links = with_links
-        self._by_spelling: dict[str, list[Citation]] = {}
-        for citation in citations:
-            for spelling in _spellings(citation.path):
-                self._by_spelling.setdefault(spelling, []).append(citation)
-        longest = sorted(self._by_spelling, key=len, reverse=True)
-        paths = "|".join(map(re.escape, longest))
-        self._pattern = re.compile(rf"(?<![\w/.-])({paths}):(\d{{1,9}})(?:-(\d{{1,9}}))?")
+        self._by_spelling = _by_spelling(citations)
+        odd = sorted((s for s in self._by_spelling if not _PLAIN.fullmatch(s)), key=len)
+        paths = "|".join([*map(re.escape, reversed(odd)), _PLAIN.pattern])
+        self._pattern = re.compile(rf"({paths}):(\d{{1,9}})(?:-(\d{{1,9}}))?")
 
     def pieces(self, text: str) -> Iterator[Piece]:
         """Yield the text in pieces, in order."""
         end = 0
         for match in self._pattern.finditer(text) if self._by_spelling else ():
             first, last = int(match[2]), int(match[3] or match[2])
-            citation = _meant(self._by_spelling[match[1]], first, last)
+            citation = _meant(self._by_spelling.get(match[1], ()), first, last)
             if citation is None:
                 continue
             if match.start() > end:
@@ -73,10 +71,17 @@ class CitedPlaces:
 Pieces = Callable[[str], Iterator[Piece]]
 
 
-def _spellings(path: str) -> Iterator[str]:
-    """Yield a path and its ends in whole components, which cite it where no other ends so."""
-    parts = path.split("/")
-    yield from ("/".join(parts[first:]) for first in range(len(parts)))
+def _by_spelling(citations: Sequence[Citation]) -> dict[str, list[Citation]]:
+    """Return the citations of a path under it, and under each of its ends that no other has."""
+    found: dict[str, list[Citation]] = {}
+    ends: dict[str, set[str]] = {}
+    for citation in citations:
+        found.setdefault(citation.path, []).append(citation)
+        parts = citation.path.split("/")
+        for first in range(1, len(parts)):
+            ends.setdefault("/".join(parts[first:]), set()).add(citation.path)
+    by_end = {end: found[next(iter(paths))] for end, paths in ends.items() if len(paths) == 1}
+    return by_end | found
 
 
 def _meant(citations: Sequence[Citation], first: int, last: int) -> Citation | None:

@@ -12,7 +12,7 @@ import click
 from rlm_rag.cli import streams, terminal
 from rlm_rag.cli.asking import announce, build_rlm, check_models, settings_options
 from rlm_rag.cli.completion import files
-from rlm_rag.cli.display import choose_display
+from rlm_rag.cli.display import Display, choose_display
 from rlm_rag.cli.estimate import show_estimate
 from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.model_options import model_options, take_models
@@ -90,10 +90,7 @@ def map_(
             return DONE
         if not quiet:
             _announce(mapped.plan, mapped.estimate.likely.calls)
-        try:
-            _write(mapped, prints=out is None)
-        finally:
-            display.close()
+        _write(mapped, display, prints=out is None)
         return _ended(mapped, as_json=as_json, quiet=quiet)
 
 
@@ -107,14 +104,17 @@ def _announce(plan: MapPlan, calls: int) -> None:
     streams.note("; ".join([said, *others]))
 
 
-def _write(mapped: Map, *, prints: bool) -> None:
+def _write(mapped: Map, display: Display, *, prints: bool) -> None:
     """Take the answers as they come, and print them where they go to no file."""
     from rlm_rag.answer_file import line_of
 
-    for answer in mapped:
-        if prints:
-            streams.result(line_of(answer, mapped.asked).decode("ascii").rstrip("\n"))
-            streams.flush()
+    try:
+        for answer in mapped:
+            if prints:
+                streams.result(line_of(answer, mapped.asked).decode("ascii").rstrip("\n"))
+                streams.flush()
+    finally:
+        display.close()
 
 
 def _ended(mapped: Map, *, as_json: bool, quiet: bool) -> int:

@@ -16,7 +16,7 @@ from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.citations import content_digest
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.delegate import Delegate
-from rlm_rag.engine.lineup import open_lineup
+from rlm_rag.engine.lineup import Lineup, open_lineup
 from rlm_rag.engine.material import Reader
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.past import Past
@@ -166,29 +166,7 @@ class Mapper:
             self._record_start(recorder, lineup.sub.name)
             view = View(self._corpus, self._retriever)
             stack.push_async_callback(view.aclose)
-            calls = ModelCalls(
-                run_id=self._run_id,
-                budget=budget,
-                limits=options.limits,
-                recorder=recorder,
-                past=Past(),
-                keeps_final=False,
-            )
-            subcalls = SubCalls(calls=calls, lineup=lineup)
-            reader = Reader(
-                run_id=self._run_id,
-                subcalls=subcalls,
-                view=view,
-                coverage=Coverage(),
-                recorder=recorder,
-            )
-            delegate = Delegate(
-                subcalls=subcalls,
-                view=view,
-                reader=reader,
-                concurrency=options.limits.concurrency,
-            )
-            await delegate.map_files(
+            await self._delegate(budget, recorder, lineup, view).map_files(
                 list(self._plan.digests),
                 self._prompt,
                 caller=Caller(0, 1, seconds=budget.seconds_left()),
@@ -196,9 +174,30 @@ class Mapper:
             )
             return self._summary(budget, lineup.warnings)
 
+    def _delegate(self, budget: Budget, recorder: Recorder, lineup: Lineup, view: View) -> Delegate:
+        limits = self._options.limits
+        calls = ModelCalls(
+            run_id=self._run_id,
+            budget=budget,
+            limits=limits,
+            recorder=recorder,
+            past=Past(),
+            keeps_final=False,
+        )
+        subcalls = SubCalls(calls=calls, lineup=lineup)
+        reader = Reader(
+            run_id=self._run_id,
+            subcalls=subcalls,
+            view=view,
+            coverage=Coverage(),
+            recorder=recorder,
+        )
+        return Delegate(subcalls=subcalls, view=view, reader=reader, concurrency=limits.concurrency)
+
     def _take(self, path: str, reply: LeafReply) -> None:
         if reply.limit is not None:
-            self._stopped = self._stopped or (reply.limit, reply.error)
+            detail = (reply.error or "").removeprefix("not sent: ")
+            self._stopped = self._stopped or (reply.limit, detail)
             return
         self._answered += reply.ok
         self._failed += not reply.ok

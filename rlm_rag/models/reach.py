@@ -49,26 +49,35 @@ def find_served(name: str, *, api_base: str) -> str:
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
         reason = provider_text(str(error), secrets) or type(error).__name__
         raise failures.unreachable(reason, model=name, where=where) from error
-    try:
-        data: Any = response.json()
-    except ValueError:
-        data = None
+    data = _json(response)
     if response.status_code in (404, 405, 501):
         return f"{where} answers, and lists no models"
     refusal = refusal_of(response.status_code, response.headers, data, response.content, secrets)
     if refusal is not None:
         raise failures.error_of(refusal, model=name, where=where, key_variable=variable)
-    names = _listed(data)
+    return _found(name, _listed(data), where)
+
+
+def _found(name: str, names: Sequence[str], where: str) -> str:
     prefix, slash, rest = name.partition("/")
     served = rest if slash and prefix in OPENAI_COMPATIBLE else name
-    if names and served not in names:
+    if not names:
+        return f"{where} answers, and lists no models"
+    if served in names:
+        return f"{where} answers and has it"
+    if len(names) == 1:
         # Servers of one model take any name for it.
-        if len(names) == 1:
-            return f"{where} answers, with {names[0]} whatever the name"
-        raise ModelNotFoundError(
-            f"{where} has no model {served!r}", hint=f"it has {', '.join(names[:10])}"
-        )
-    return f"{where} answers" + (" and has it" if names else ", and lists no models")
+        return f"{where} answers, with {names[0]} whatever the name"
+    raise ModelNotFoundError(
+        f"{where} has no model {served!r}", hint=f"it has {', '.join(names[:10])}"
+    )
+
+
+def _json(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return None
 
 
 def _listed(data: Any) -> Sequence[str]:

@@ -36,6 +36,11 @@ def printable_line(text: str) -> str:
     return _UNSAFE_IN_LINE.sub(_escaped, text)
 
 
+def only_visible(text: str) -> str:
+    """Return a text without what a terminal would obey or hide: as a reader sees it."""
+    return _UNSAFE.sub("", text)
+
+
 def _escaped(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x100:

@@ -88,6 +88,26 @@ def test_a_file_name_cannot_end_its_link(repo: Path) -> None:
     assert url.isascii() and url.isprintable() and ";" not in url
 
 
+@pytest.mark.parametrize("hidden", ["\x00", "\x1b", "\x9f", "\u200b", "\u202e"])
+def test_nor_by_what_a_pipe_does_not_show(hidden: str) -> None:
+    piped = shown(f"Cita{hidden}tions\n  a.py:1  [veri{hidden}fied]", on=io.StringIO())
+    assert [line[:2] for line in piped.splitlines()[:2]] == ["> ", "> "]
+
+
+def test_a_place_is_that_of_the_path_in_full_and_an_end_that_two_have_is_none() -> None:
+    def at(path: str) -> Citation:
+        return Citation(path, 3, 3, None, "located", True)
+
+    places = CitedPlaces(
+        [at("a/x.md"), at("x.md"), at("b/c d.md"), at("p/y.md"), at("q/y.md")],
+        origin=None,
+        with_links=False,
+    )
+    text = "x.md:3, a/x.md:3, c d.md:3; y.md:3 (b/c d.md:3) zx.md:3"
+    found = [piece.text for piece in places.pieces(text) if piece.status is not None]
+    assert found == ["x.md:3", "a/x.md:3", "c d.md:3", "b/c d.md:3"]
+
+
 def test_the_list_of_what_was_checked_cannot_be_imitated_by_markdown() -> None:
     plain = OUR_CODES.sub("", shown("Cit**a**tions\n\n  src/*a*.py:1  [verif&#105;ed]\n"))
     assert plain.startswith("> Citations\n\n> src/a.py:1  [verified]\n")
