@@ -1,6 +1,7 @@
 // The answer, with its citations: each opens the cited lines where it stands.
 const Answer = (() => {
-  const PLACE = /[^\s`()[\]{}"'<>]+?(?::L?|#L)\d+(?:[-–—]L?\d+)?/g;
+  // Begun where a word begins, so that a long one is looked at once.
+  const PLACE = /(?<![^\s`()[\]{}"'<>])[^\s`()[\]{}"'<>]{1,512}?(?::L?|#L)\d+(?:[-–—]L?\d+)?/g;
   const SIGNS = { verified: "✓", located: "≈", false: "✗" };
   const SAID = {
     verified: "verified: the quote stands in these lines.",
@@ -16,11 +17,11 @@ const Answer = (() => {
   function lines(citation) {
     const box = Dom.make("div", { class: "passage" });
     box.append(Dom.make("p", { class: "note" }, Dom.make("code", {}, place(citation)), ` · ${SAID[citation.status] ?? citation.status} ${citation.note}`));
-    if (citation.quote) box.append(Dom.make("p", { class: "quote", dir: "auto" }, "Quoted: ", Dom.make("q", {}, citation.quote)));
+    if (citation.quote) box.append(Dom.make("p", { class: "quote" }, "Quoted: ", Dom.make("q", {}, citation.quote)));
     if (!citation.lines.length) return box;
     const table = Dom.make("div", { class: "source", role: "group", "aria-label": `Lines of ${citation.path}` });
     for (const [number, cited, pieces] of citation.lines) {
-      const text = Dom.make("code", { dir: "auto" });
+      const text = Dom.make("code", {});
       for (const [piece, mark] of pieces) text.append(mark ? Dom.make("mark", {}, piece) : piece);
       if (!pieces.length) text.append(Dom.make("span", { class: "note" }, "(not in the trace)"));
       table.append(Dom.make("div", { class: cited ? "line cited" : "line" }, Dom.make("span", { class: "number" }, String(number)), text));

@@ -1,6 +1,7 @@
 // Elements made of texts; nothing here turns a text into markup.
 const Dom = (() => {
   const STEP_CHARS = 20000;
+  const STEP_ITEMS = 60;
   const LONG_STEP_CHARS = 100000;
   const PYTHON = new RegExp(
     [
@@ -44,7 +45,7 @@ const Dom = (() => {
 
   /** A text in steps, so that one of megabytes costs nobody who does not ask for it. */
   function long(text, form) {
-    const block = make("pre", { class: `text ${form}`, dir: "auto" });
+    const block = make("pre", { class: `text ${form}` });
     const box = make("div", { class: "long" }, block);
     let shown = 0;
     const more = button("", () => grow(LONG_STEP_CHARS), { class: "quiet more" });
@@ -63,24 +64,39 @@ const Dom = (() => {
     return box;
   }
 
+  /** Put the first of many items into a box, and give the button that puts the next. */
+  function gradually(box, items, element) {
+    let shown = 0;
+    const more = button("", grow, { class: "quiet more" });
+    function grow() {
+      box.append(...items.slice(shown, shown + STEP_ITEMS).map(element));
+      shown = Math.min(items.length, shown + STEP_ITEMS);
+      more.textContent = `Show more: ${Show.count(items.length - shown)} are left`;
+      more.hidden = shown >= items.length;
+    }
+    grow();
+    return more;
+  }
+
   function facts(rows) {
     const list = make("dl", { class: "facts" });
-    for (const [name, value] of rows) {
-      list.append(make("div", {}, make("dt", {}, name), make("dd", { dir: "auto" }, value)));
-    }
-    return list;
+    const more = gradually(list, rows, ([name, value]) =>
+      make("div", {}, make("dt", {}, name), make("dd", {}, value)),
+    );
+    return make("div", {}, list, more);
   }
 
   function hits(found) {
+    if (!found.length) return make("p", { class: "note" }, "Nothing was found.");
     const list = make("ol", { class: "found" });
-    for (const hit of found) {
+    const more = gradually(list, found, (hit) => {
       const head = make("div", { class: "place" }, make("code", {}, hit.place));
       if (hit.said) head.append(make("span", { class: "note" }, hit.said));
       const item = make("li", {}, head);
-      if (hit.text) item.append(make("pre", { class: "text", dir: "auto" }, hit.text));
-      list.append(item);
-    }
-    return found.length ? list : make("p", { class: "note" }, "Nothing was found.");
+      if (hit.text) item.append(long(hit.text, "text"));
+      return item;
+    });
+    return make("div", {}, list, more);
   }
 
   /** A part of a node as an element, by its form. */
@@ -109,5 +125,5 @@ const Dom = (() => {
     return box;
   }
 
-  return { make, button, long, part, fold };
+  return { make, button, gradually, part, long, fold };
 })();

@@ -4,7 +4,7 @@ const Coverage = (() => {
   const HEIGHT = 400;
   const LEAST_AREA = 60;
   const LABEL_HEIGHT = 15;
-  const ROWS = 60;
+  const MOST_DEPTH = 40;
   const KINDS = ["searched", "read", "delegated"];
   const SVG = "http://www.w3.org/2000/svg";
   const { coverage } = Data.index;
@@ -34,8 +34,6 @@ const Coverage = (() => {
         at.seen += each.seen ? 1 : 0;
         if (!at.children.has(name)) at.children.set(name, { name, size: 0, seen: 0, children: new Map() });
         at = at.children.get(name);
-        // A document and a folder of one name: the document keeps its place beside it.
-        if (!at.children) break;
       }
       at.size += each.size;
       at.seen += each.seen ? 1 : 0;
@@ -112,8 +110,8 @@ const Coverage = (() => {
     return made;
   }
 
-  function drawFolder(svg, folder, place) {
-    if (place.width * place.height < LEAST_AREA) {
+  function drawFolder(svg, folder, place, depth = 0) {
+    if (place.width * place.height < LEAST_AREA || depth > MOST_DEPTH) {
       svg.append(box(place, folder.seen ? "base searched" : "base"));
       return;
     }
@@ -125,7 +123,7 @@ const Coverage = (() => {
     const items = [...folder.children.values()].sort((one, other) => other.size - one.size);
     for (const [item, at] of squares(items, inner)) {
       if (item.document) drawDocument(svg, item.document, at);
-      else drawFolder(svg, item, at);
+      else drawFolder(svg, item, at, depth + 1);
     }
   }
 
@@ -152,20 +150,11 @@ const Coverage = (() => {
   function table() {
     const order = [...documents].sort((one, other) => other.counts.reduce((a, b) => a + b) - one.counts.reduce((a, b) => a + b) || Number(other.grepped) - Number(one.grepped));
     const body = Dom.make("tbody");
-    let shown = 0;
-    const more = Dom.button("", grow, { class: "quiet more" });
-    function grow() {
-      for (const each of order.slice(shown, shown + ROWS)) {
-        const row = Dom.make("tr", {}, Dom.make("th", { scope: "row" }, Dom.button(each.path, () => tell(each), { class: "link" })), Dom.make("td", {}, each.lines === null ? "?" : Show.count(each.lines)));
-        each.counts.forEach((count) => row.append(Dom.make("td", {}, count ? Show.count(count) : "–")));
-        row.append(Dom.make("td", {}, each.grepped ? "yes" : "–"));
-        body.append(row);
-      }
-      shown = Math.min(order.length, shown + ROWS);
-      more.textContent = `Show more: ${Show.count(order.length - shown)} documents are left`;
-      more.hidden = shown >= order.length;
-    }
-    grow();
+    const more = Dom.gradually(body, order, (each) => {
+      const name = Dom.button(each.path, () => tell(each), { class: "link" });
+      const figures = [each.lines === null ? "?" : Show.count(each.lines), ...each.counts.map((count) => (count ? Show.count(count) : "–")), each.grepped ? "yes" : "–"];
+      return Dom.make("tr", {}, Dom.make("th", { scope: "row" }, name), ...figures.map((figure) => Dom.make("td", {}, figure)));
+    });
     const head = Dom.make("tr", {}, ...["Document", "Lines", "Searched", "Read", "Delegated", "Grepped"].map((name) => Dom.make("th", { scope: "col" }, name)));
     return [Dom.make("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Documents and the lines seen of each" }, Dom.make("table", {}, Dom.make("thead", {}, head), body)), more];
   }
@@ -199,7 +188,7 @@ const Coverage = (() => {
     if (coverage.looked.length) {
       view.append(Dom.make("h2", {}, "What was looked for"));
       const list = Dom.make("ul", { class: "looked" });
-      coverage.looked.forEach((each) => list.append(Dom.make("li", { dir: "auto" }, each)));
+      coverage.looked.forEach((each) => list.append(Dom.make("li", {}, each)));
       view.append(list);
     }
   }

@@ -3,24 +3,48 @@ const Markdown = (() => {
   const MOST_CHARS = 100000;
   const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+-]*)/;
   const ITEM = /^(\s*)(?:[-*+]|\d{1,9}[.)])\s+(.*)$/;
-  const INLINE = /(?<ticks>`+)(?<code>[\s\S]+?)(?<!`)\k<ticks>(?!`)|\*\*(?<strong>[^*\n]+)\*\*|(?<![\w*])\*(?<em>[^*\n]+)\*(?![\w*])/g;
+  const EMPHASIS = /\*\*(?<strong>[^*\n]+)\*\*|(?<![\w*])\*(?<em>[^*\n]+)\*(?![\w*])/g;
 
-  /** Text with code and emphasis; `place(text)` may give what stands for a piece of plain text. */
-  function inline(text, place) {
+  /** Where code stands in a text: each run of backticks with the next one of its length. */
+  function spans(text) {
+    const runs = [...text.matchAll(/`+/g)].map((match) => [match.index, match[0].length]);
+    const next = new Map();
+    const closing = new Array(runs.length).fill(-1);
+    for (let at = runs.length - 1; at >= 0; at -= 1) {
+      closing[at] = next.get(runs[at][1]) ?? -1;
+      next.set(runs[at][1], at);
+    }
+    const found = [];
+    for (let at = 0; at < runs.length; at += 1) {
+      if (closing[at] < 0) continue;
+      const [[start, size], [end]] = [runs[at], runs[closing[at]]];
+      found.push({ start, end: end + size, code: text.slice(start + size, end) });
+      at = closing[at];
+    }
+    return found;
+  }
+
+  function emphasis(text, place) {
     const fragment = document.createDocumentFragment();
-    const plain = (piece) => fragment.append(...(place ? place(piece) : [piece]));
     let at = 0;
-    for (const match of text.matchAll(INLINE)) {
-      plain(text.slice(at, match.index));
-      const { code, strong, em } = match.groups;
-      const tag = code !== undefined ? "code" : strong !== undefined ? "strong" : "em";
-      const element = Dom.make(tag);
-      if (code !== undefined) element.append(...(place ? place(code) : [code]));
-      else element.append(inline(strong ?? em, place));
-      fragment.append(element);
+    for (const match of text.matchAll(EMPHASIS)) {
+      const { strong, em } = match.groups;
+      fragment.append(...place(text.slice(at, match.index)), Dom.make(strong ? "strong" : "em", {}, ...place(strong ?? em)));
       at = match.index + match[0].length;
     }
-    plain(text.slice(at));
+    fragment.append(...place(text.slice(at)));
+    return fragment;
+  }
+
+  /** Text with code and emphasis; `place(text)` gives what stands for a piece of plain text. */
+  function inline(text, place = (piece) => [piece]) {
+    const fragment = document.createDocumentFragment();
+    let at = 0;
+    for (const { start, end, code } of spans(text)) {
+      fragment.append(emphasis(text.slice(at, start), place), Dom.make("code", {}, ...place(code)));
+      at = end;
+    }
+    fragment.append(emphasis(text.slice(at), place));
     return fragment;
   }
 
@@ -65,7 +89,7 @@ const Markdown = (() => {
     } while (next < lines.length && !ends(lines[next]));
     const quote = text.every((line) => /^\s*>/.test(line));
     const shown = quote ? text.map((line) => line.replace(/^\s*> ?/, "")) : text;
-    const made = Dom.make(quote ? "blockquote" : "p", { dir: "auto" });
+    const made = Dom.make(quote ? "blockquote" : "p", {});
     made.append(inline(shown.join("\n"), place));
     return [made, next];
   }
@@ -73,7 +97,7 @@ const Markdown = (() => {
   /** Text as elements; one that no person wrote, by its length, is shown as it is. */
   function render(text, place) {
     if (text.length > MOST_CHARS) return Dom.long(text, "text");
-    const box = Dom.make("div", { class: "prose", dir: "auto" });
+    const box = Dom.make("div", { class: "prose" });
     const lines = text.split("\n");
     let at = 0;
     while (at < lines.length) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,6 +14,8 @@ State = Literal["ok", "error", "open"]
 Form = Literal["text", "code", "markdown", "error", "hits", "facts"]
 
 TITLE_CHARS = 160
+# More than anybody spent; a number beyond it is none.
+_MOST = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ NOTHING = Spent()
 def spent_of(usage: Mapping[str, Any]) -> Spent:
     """Return a usage as a trace has it; what is no number counts as none."""
     usd = usage.get("usd")
-    known = isinstance(usd, int | float) and math.isfinite(usd)
+    known = isinstance(usd, int | float) and abs(usd) < _MOST
     return Spent(
         calls=_count(usage.get("calls")),
         input_tokens=_count(usage.get("input_tokens")),
@@ -81,4 +82,6 @@ def spent_of(usage: Mapping[str, Any]) -> Spent:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return value if abs(value) < _MOST else 0

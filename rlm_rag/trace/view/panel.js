@@ -8,9 +8,10 @@ const Panel = (() => {
 
   function chips(number) {
     const { nodes } = Data;
-    const rows = [];
-    const clock = `${Show.seconds(nodes.start[number])} after the start`;
-    rows.push(["Time", nodes.end[number] === null ? "not ended" : Show.seconds(Data.seconds(number)), clock]);
+    const rows = [
+      ["Start", `+${Show.seconds(nodes.start[number])}`],
+      ["Time", nodes.end[number] === null ? "not ended" : Show.seconds(Data.seconds(number))],
+    ];
     if (nodes.calls[number]) {
       const cached = nodes.cached[number] ? `, ${Show.count(nodes.cached[number])} of them cached` : "";
       rows.push(["Calls", Show.count(nodes.calls[number])]);
@@ -19,8 +20,8 @@ const Panel = (() => {
       rows.push(["Cost", Show.usd(nodes.usd[number])]);
     }
     const list = Dom.make("dl", { class: "chips" });
-    for (const [name, value, title] of rows) {
-      list.append(Dom.make("div", { title }, Dom.make("dt", {}, name), Dom.make("dd", {}, value)));
+    for (const [name, value] of rows) {
+      list.append(Dom.make("div", {}, Dom.make("dt", {}, name), Dom.make("dd", {}, value)));
     }
     return list;
   }
@@ -86,7 +87,7 @@ const Panel = (() => {
   function show(number, { focus = false } = {}) {
     if (number !== shown) {
       shown = number;
-      const title = Dom.make("h2", { tabindex: "-1", dir: "auto" }, Data.nodes.title[number]);
+      const title = Dom.make("h2", { tabindex: "-1" }, Data.nodes.title[number]);
       const back = Dom.button("Back to the steps", close, { class: "quiet back" });
       panel.replaceChildren(back, crumbs(number), title, chips(number));
       panel.append(...partsOf(number, { open: true }), ...kidsOf(number));

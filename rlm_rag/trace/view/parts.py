@@ -180,16 +180,21 @@ def _value(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.6g}"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else _json(value)
     if len(text) > _MAX_VALUE_CHARS:
         text = f"{text[:_MAX_VALUE_CHARS]}… ({len(text):,} characters)"
     return printable(text)
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, str):
-        return printable(value)
-    return printable(json.dumps(value, ensure_ascii=False, indent=1))
+    return printable(value if isinstance(value, str) else _json(value, indent=1))
+
+
+def _json(value: Any, *, indent: int | None = None) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=indent)
+    except RecursionError:
+        return "(nested too deeply to be shown)"
 
 
 def _hits(result: Any) -> Sequence[Any] | None:

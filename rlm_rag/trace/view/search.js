@@ -33,7 +33,7 @@ const Search = (() => {
     const from = Math.max(0, match.index - AROUND_CHARS);
     const end = match.index + match[0].length;
     const where = Data.path(node).slice(1).map((number) => Data.nodes.title[number].slice(0, 40)).join(" › ") || "Root";
-    const piece = Dom.make("span", { class: "piece", dir: "auto" }, (from ? "…" : "") + text.slice(from, match.index), Dom.make("mark", {}, match[0]), text.slice(end, end + 2 * AROUND_CHARS));
+    const piece = Dom.make("span", { class: "piece" }, (from ? "…" : "") + text.slice(from, match.index), Dom.make("mark", {}, match[0]), text.slice(end, end + 2 * AROUND_CHARS));
     const button = Dom.button("", () => Timeline.reveal(node), { class: "hit" });
     button.append(Dom.make("span", { class: "where" }, `${where}: ${label}`), piece);
     list.append(Dom.make("li", {}, button));

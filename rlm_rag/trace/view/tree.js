@@ -68,7 +68,7 @@ const Timeline = (() => {
       "aria-selected": String(number === active),
       tabindex: number === active ? "0" : "-1",
     });
-    const title = Dom.make("span", { class: "title", dir: "auto" }, nodes.title[number]);
+    const title = Dom.make("span", { class: "title" }, nodes.title[number]);
     const name = Dom.make("span", { class: "name" }, Dom.make("span", { class: "twist" }), Dom.make("span", { class: "dot" }), title);
     name.style.paddingLeft = `${(level - 1) * INDENT_REM}rem`;
     const tokens = Show.tokens(number);

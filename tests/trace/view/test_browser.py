@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rlm_rag.trace.events import BlockStarted
 from rlm_rag.trace.view.coverage import Documents
 from rlm_rag.trace.view.page import Looked
 from rlm_rag.trace.view.passages import Passage
 from tests.chromium import Page, chromium, needs_chromium
+from tests.trace.test_show import retrieval
 from tests.trace.view.made import (
     EVERY,
     HOSTILE,
     LOOKED,
+    answered,
     hostile,
     hostile_look_up,
     large,
     page,
     recorded,
+    reply,
 )
 
 pytestmark = needs_chromium
@@ -254,6 +259,28 @@ def test_no_text_of_a_trace_can_run_load_or_hide_anything(browser: Page, tmp_pat
     assert browser.complaints == []
     assert browser.requests == [file.resolve().as_uri()]
     assert HOSTILE not in browser.run("document.body.innerText")
+
+
+@pytest.mark.deep
+def test_no_text_keeps_the_page_from_answering(browser: Page, tmp_path: Path) -> None:
+    texts = ["`" * 90_000, "`a" * 40_000, "**a" * 30_000, "*" * 90_000, "a:" * 40_000, "a" * 99_000]
+    texts += ["- " * 40_000, "> \n" * 30_000, "```\n" * 25_000, "'" * 90_000, '"""' * 30_000]
+    path = "/".join(["a"] * 3000)
+    citation = {"path": path, "line": 1, "end_line": 1}
+    events = [*hostile()[:3], *(reply(n, each) for n, each in enumerate(texts, start=2))]
+    events += [BlockStarted(run="r1", turn=1, block=2, code="\n".join(texts))]
+    events += [retrieval("read", {}, "", seen=[[f"{path}/{n}", 1, n] for n in range(1, 200)])]
+    events += [answered(text="\n\n".join(texts)[:99_999], citations=[citation])]
+    looked = Looked(passages=[Passage((), "")], documents=Documents(None, ""))
+    file = page(recorded(tmp_path / "t.jsonl", events), looked)
+    assert browser.open(file) < 5
+    began = time.perf_counter()
+    click(browser, "#tab-timeline")
+    for number in range(browser.run("document.querySelectorAll('.row').length")):
+        browser.run(f"document.querySelectorAll('.row')[{number}].click()")
+    click(browser, "#tab-coverage")
+    assert time.perf_counter() - began < 10
+    assert browser.complaints == []
 
 
 def test_a_run_without_an_answer_opens_at_its_timeline(browser: Page, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from rlm_rag.trace.events import Answered, BlockStarted, Event, Resumed, RunStarted
 from rlm_rag.trace.reader import Record
 from rlm_rag.trace.view.clock import Clock
-from rlm_rag.trace.view.nodes import Node, spent_of
+from rlm_rag.trace.view.nodes import Node, Spent, spent_of
 from rlm_rag.trace.view.tree import Tree
 from tests.trace.test_show import retrieval, start
 from tests.trace.view.made import EVERY, answered, asked, output, reply, sent, turn
@@ -81,7 +82,20 @@ def test_every_node_has_the_sum_of_what_is_beneath_it() -> None:
 def test_a_price_that_is_not_known_is_not_taken_for_nothing() -> None:
     nodes = tree_of([start(), turn(1), sent(1), reply(1, "x", usage={"calls": 1, "usd": None})])
     assert nodes[0].spent.usd is None
-    assert spent_of({"usd": math.inf, "calls": "many", "input_tokens": True}).usd is None
+    for usd in (math.inf, math.nan, 10**400, "much", None):
+        assert spent_of({"usd": usd}).usd is None
+    assert spent_of({"calls": "many", "input_tokens": True, "usd": 0}) == Spent()
+    assert spent_of({"calls": 10**400, "usd": 0.5}) == Spent(usd=0.5)
+
+
+def test_a_result_that_is_nested_without_end_is_not_shown_and_breaks_nothing() -> None:
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    nodes = tree_of([start(), retrieval("outline", {"deep": deep}, {"deep": deep})])
+    assert [part.value for part in nodes[-1].parts] == [
+        [["deep", "(nested too deeply to be shown)"]], "(nested too deeply to be shown)",
+    ]  # fmt: skip
 
 
 def test_what_failed_and_what_did_not_end_is_told() -> None:
