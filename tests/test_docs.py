@@ -202,6 +202,11 @@ def test_every_block_says_what_it_is() -> None:
     for page in PAGES:
         for fence in fences(page):
             assert fence.tag in TAGS or fence.tag.startswith("{"), (name_of(page), fence.tag)
+            # Nobody would notice that they are no longer right.
+            unchecked = fence.tag in ("text", "") and re.search(
+                r"^(rlm-rag|pip) ", fence.body, re.MULTILINE
+            )
+            assert not unchecked, f"{name_of(page)}: tag the commands sh, or console"
 
 
 def test_links_lead_to_files() -> None:

@@ -44,9 +44,9 @@ def test_the_reference_has_every_command_with_the_options_of_its_help(
         command = root.get_command(context, name)
         assert command is not None
         below = click.Context(command, info_name=name, parent=context)
-        offered = {name for parameter in command.get_params(below) for name in parameter.opts}
+        offered = {opt for parameter in command.get_params(below) for opt in parameter.opts}
         shown = set(re.findall(r"(?<=[` ])--?[a-zA-Z0-9][a-z-]*", sections[name]))
-        assert {name for name in offered if name.startswith("-")} <= shown, name
+        assert {opt for opt in offered if opt.startswith("-")} <= shown, name
     assert "eval run" in sections and "trace resume" in sections
 
 
