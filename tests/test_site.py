@@ -56,6 +56,12 @@ def test_the_reference_has_every_setting(generated: ModuleType) -> None:
     assert "| `max-iterations` | `--max-iterations` | `RLM_RAG_MAX_ITERATIONS` | 30 |" in table
 
 
+def test_every_example_is_shown_whole(generated: ModuleType) -> None:
+    page = generated.examples()
+    for script in (ROOT / "examples").glob("[0-9]*.py"):
+        assert script.read_text(encoding="utf-8").rstrip() in page
+
+
 def test_generated_pages_have_a_head_to_follow(generated: ModuleType) -> None:
     for page in generated.PAGES:
         assert (DOCS / f"{page}.md").read_text(encoding="utf-8").startswith("# ")

@@ -1,4 +1,4 @@
-"""Pages made from the program itself: the commands from their help, the settings from their table.
+"""Pages made from the project itself: commands by their help, settings by their table, examples.
 
 The repository has the heads of these pages alone, so that nothing in it can differ from the
 program.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from rlm_rag.cli.config import value_of
 from rlm_rag.setting_table import SETTINGS
 from rlm_rag.settings import Settings
 
+_EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 # Click's mark before lines that are shown as they are.
 _AS_IT_IS = "\b"
 
@@ -52,7 +54,21 @@ def settings_reference() -> str:
     return "\n".join(lines)
 
 
-PAGES = {"reference/commands": command_reference, "reference/settings": settings_reference}
+def examples() -> str:
+    """Return a section of Markdown for each numbered script, with the whole of it."""
+    lines: list[str] = []
+    for script in sorted(_EXAMPLES.glob("[0-9]*.py")):
+        number, _, name = script.stem.partition("_")
+        lines += [f"## {number} {name.replace('_', ' ').capitalize()}", "", "```python"]
+        lines += [script.read_text(encoding="utf-8").rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+PAGES = {
+    "examples": examples,
+    "reference/commands": command_reference,
+    "reference/settings": settings_reference,
+}
 
 
 def _sections(command: click.Command, context: click.Context, level: int) -> Iterator[str]:
