@@ -63,7 +63,7 @@ function showHead() {
     [usd === null ? "not known" : Show.usd(usd), "cost"],
     [Show.seconds(index.seconds), "time"],
   ];
-  if (children) figures.push([Show.count(children), "children"]);
+  if (children) figures.push([Show.count(children), children === 1 ? "child" : "children"]);
   for (const [value, name, className] of figures) {
     if (value) document.getElementById("figures").append(Dom.make("li", { class: className }, Dom.make("strong", {}, value), name ? ` ${name}` : ""));
   }

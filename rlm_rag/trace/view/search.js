@@ -87,6 +87,7 @@ const Search = (() => {
     }
     timer = setTimeout(() => {
       Views.choose("timeline");
+      document.body.classList.remove("detail");
       sees(true);
       search(words);
     }, WAIT_MS);

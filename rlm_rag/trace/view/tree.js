@@ -3,6 +3,8 @@ const Timeline = (() => {
   const FIRST_ROWS = 60;
   const SPARE_ROWS = 12;
   const INDENT_REM = 0.9;
+  // Where details cover the tree; as in the style.
+  const narrow = matchMedia("(max-width: 56rem)");
   const { nodes, kids } = Data;
   const tree = document.getElementById("tree");
   const space = Dom.make("div", { role: "none", class: "space" });
@@ -123,7 +125,7 @@ const Timeline = (() => {
     if (focused) focus();
   }
 
-  function select(number, { focus = true } = {}) {
+  function select(number) {
     const was = drawn.get(places.get(active));
     if (was) {
       was.tabIndex = -1;
@@ -138,7 +140,7 @@ const Timeline = (() => {
     if (row) {
       row.tabIndex = 0;
       row.setAttribute("aria-selected", "true");
-      if (focus) row.focus({ preventScroll: true });
+      row.focus({ preventScroll: true });
     }
     Panel.show(number);
   }
@@ -179,7 +181,7 @@ const Timeline = (() => {
     const folds = event.target.closest(".twist") && kids[number].length;
     select(number);
     if (folds) toggle(number);
-    else if (matchMedia("(max-width: 56rem)").matches) Panel.show(number, { focus: true });
+    else if (narrow.matches) Panel.show(number, { focus: true });
   }
 
   function drawAxis() {
@@ -199,18 +201,19 @@ const Timeline = (() => {
       const line = Dom.make("span", { class: "line pause" });
       line.style.left = `${(100 * at) / (whole || 1)}%`;
       grid.append(line);
-      axis.append(Dom.make("span", { class: "unseen" }, `resumed after ${Show.seconds(pause)}`));
+      const said = `resumed after ${Show.seconds(pause)}`;
+      document.getElementById("legend").append(Dom.make("span", { class: "resumed" }, said));
     }
   }
 
   /** Show a node in the tree, whatever was folded, and its details. */
-  function reveal(number, { focus = true } = {}) {
+  function reveal(number) {
     Views.choose("timeline");
     Search.leave();
     Data.path(number).slice(0, -1).forEach((above) => open.add(above));
     redraw();
-    select(number, { focus });
-    if (document.body.classList.contains("detail")) Panel.show(number, { focus: true });
+    select(number);
+    if (narrow.matches) Panel.show(number, { focus: true });
   }
 
   function start() {

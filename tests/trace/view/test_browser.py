@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from rlm_rag.trace.events import BlockStarted
+from rlm_rag.trace.events import BlockStarted, Resumed
+from rlm_rag.trace.reader import read_trace
 from rlm_rag.trace.view.coverage import Documents
 from rlm_rag.trace.view.page import Looked
 from rlm_rag.trace.view.passages import Passage
@@ -234,8 +236,13 @@ def test_a_phone_shows_all_views_without_a_second_direction_to_scroll(tab: Page)
     click(tab, ".row", "Turn 1")
     assert tab.run("document.getElementById('panel').checkVisibility()")
     assert text(tab, "#panel h2") == "Turn 1"
+    assert search(tab, "NameError: nope") == "Found in 1 place"
+    assert not tab.run("document.getElementById('panel').checkVisibility()")
+    click(tab, ".hit")
+    assert text(tab, "#panel h2") == "Block 1"
     click(tab, ".back")
     assert not tab.run("document.getElementById('panel').checkVisibility()")
+    assert focused(tab).startswith("Block 1")
 
 
 def test_no_text_of_a_trace_can_run_load_or_hide_anything(browser: Page, tmp_path: Path) -> None:
@@ -259,6 +266,18 @@ def test_no_text_of_a_trace_can_run_load_or_hide_anything(browser: Page, tmp_pat
     assert browser.complaints == []
     assert browser.requests == [file.resolve().as_uri()]
     assert HOSTILE not in browser.run("document.body.innerText")
+
+
+def test_where_a_run_was_resumed_the_axis_has_a_mark(browser: Page, tmp_path: Path) -> None:
+    file = recorded(tmp_path / "t.jsonl", [*EVERY[:9], Resumed("r1", {}, "0.1.0")]).path
+    *lines, last = file.read_text("utf-8").splitlines()
+    later = json.loads(last) | {"time": "2099-01-01T00:00:00+00:00"}
+    file.write_text("\n".join([*lines, json.dumps(later), ""]), "utf-8")
+    browser.appear()
+    browser.open(page(read_trace(file), NOTHING))
+    assert "resumed after" in text(browser, "#legend .resumed")
+    assert browser.run("document.querySelectorAll('.grid .pause').length") == 1
+    assert browser.run("Data.index.seconds") < 60
 
 
 @pytest.mark.deep
@@ -291,8 +310,6 @@ def test_a_run_without_an_answer_opens_at_its_timeline(browser: Page, tmp_path: 
     assert "goes on still, or was cut off" in text(browser, "#answer")
     empty = tmp_path / "empty.jsonl"
     empty.touch()
-    from rlm_rag.trace.reader import read_trace
-
     browser.open(page(read_trace(empty), NOTHING))
     click(browser, "#tab-coverage")
     assert "The source is gone." in text(browser, "#coverage")

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from rlm_rag.pages.document import json_text
+from rlm_rag.trace.reader import read_trace
 from rlm_rag.trace.view.coverage import Documents
 from rlm_rag.trace.view.page import Looked, view_page
 from rlm_rag.trace.view.payloads import CHUNK_CHARS, Payloads
@@ -118,8 +120,6 @@ def test_a_trace_without_an_answer_says_so(tmp_path: Path) -> None:
     trace = recorded(tmp_path / "t.jsonl", EVERY[:9])
     with trace.path.open("ab") as file:
         file.write(b'{"schema_version": 1, "type": "rep')
-    from rlm_rag.trace.reader import read_trace
-
     index = Parsed("".join(view_page(read_trace(trace.path), NOTHING))).data()["index"]
     assert (index["answer"], index["stop_reason"], index["torn"]) == (None, "unfinished", True)
 
@@ -127,8 +127,6 @@ def test_a_trace_without_an_answer_says_so(tmp_path: Path) -> None:
 def test_a_trace_without_a_line_makes_a_page(tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.touch()
-    from rlm_rag.trace.reader import read_trace
-
     index = Parsed("".join(view_page(read_trace(empty), NOTHING))).data()["index"]
     assert index["nodes"]["kind"] == []
     assert index["file"] == "empty.jsonl"
@@ -145,8 +143,6 @@ def test_texts_are_kept_once_and_in_blocks_that_are_parsed_one_by_one() -> None:
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "]]>", "\u2028", "\ud800", HOSTILE])
 def test_json_in_a_page_reads_back_as_it_was(text: str) -> None:
-    from rlm_rag.pages.document import json_text
-
     written = json_text({"x": text})
     assert written.isascii()
     assert "<" not in written
