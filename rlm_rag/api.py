@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TypeVar, Unpack
 
 from rlm_rag.corpus import Corpus, Skipped
+from rlm_rag.distributed.cluster import Cluster
+from rlm_rag.distributed.retriever import ShardsRetriever
 from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import (
@@ -44,10 +46,12 @@ T = TypeVar("T")
 
 
 class LoadOptions(LoadArguments, total=False):
-    """What `load` may be told: how a source is read, and whether its text is kept."""
+    """What `load` may be told: how a source is read, whether it is kept, and where it lies."""
 
     keep: bool
     verify: bool
+    shards: str | None
+    shard_count: int | None
 
 
 class SearchableCorpus(Corpus):
@@ -58,7 +62,7 @@ class SearchableCorpus(Corpus):
     file; so does the end of the program.
     """
 
-    __slots__ = ("_ending", "_retriever")
+    __slots__ = ("_cluster", "_ending", "_retriever")
 
     def __init__(
         self,
@@ -72,8 +76,20 @@ class SearchableCorpus(Corpus):
         super().__init__(
             packed_path, scratch=scratch, skipped=skipped, warnings=warnings, origin=origin
         )
+        self._cluster: Cluster | None = None
         self._begin()
         _OPEN.add(self)
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """Where the shards are that answer for it; None where it is held whole."""
+        return self._cluster
+
+    def spread(self, cluster: Cluster) -> None:
+        """Have requests answered by shards on a cluster; before the first of them."""
+        self._ending.detach()
+        self._cluster = cluster
+        self._begin()
 
     def _begin(self) -> None:
         self._retriever = self.new_retriever()
@@ -93,9 +109,12 @@ class SearchableCorpus(Corpus):
 
     def new_retriever(self) -> ProcessRetriever:
         """Return another one, with a process of its own, which whoever asked for it closes."""
-        return ProcessRetriever(
-            self.packed_path, index_folder=_index_folder(self.origin), origin=self.origin or ""
-        )
+        origin = self.origin or ""
+        if self._cluster is not None:
+            root = default_kept_folder()
+            return ShardsRetriever(self.packed_path, self._cluster, origin=origin, kept_root=root)
+        folder = _index_folder(self.origin)
+        return ProcessRetriever(self.packed_path, index_folder=folder, origin=origin)
 
     def retrieve(self, request: AnyRequest) -> Result:
         """Answer any request of `rlm_rag.indexes.requests`.
@@ -229,7 +248,9 @@ def load(
     True), `max_file_bytes`. The text of a folder or a file is kept in the user's cache folder
     with its search index, so that files whose size, times and inode are the same are not read
     again; `keep` False keeps nothing, `verify` reads all again and says in `.warnings` what was
-    kept wrong. What was left out is in `.skipped`, what was guessed in `.warnings`.
+    kept wrong. With `shards="ray"` requests are answered by `shard_count` shards (one a node) on
+    a Ray cluster, of this machine alone or, with `ray:HOST:PORT`, that one; the answers are the
+    same. What was left out is in `.skipped`, what was guessed in `.warnings`.
 
     Raises:
         SourceError: the source is missing, unreadable, or of no known kind.
@@ -259,6 +280,14 @@ def load_origin(origin: str) -> SearchableCorpus:
 
 
 def _searchable(options: LoadOptions, loaded: Callable[..., Corpus]) -> SearchableCorpus:
+    cluster = Cluster.of(options.pop("shards", None), options.pop("shard_count", None))
+    corpus = _kept_or_not(options, loaded)
+    if cluster is not None:
+        corpus.spread(cluster)
+    return corpus
+
+
+def _kept_or_not(options: LoadOptions, loaded: Callable[..., Corpus]) -> SearchableCorpus:
     keep, verify = options.pop("keep", True), options.pop("verify", False)
     root = default_kept_folder() if keep else None
     if root is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from rlm_rag import errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from queue import SimpleQueue
 
 _PR_SET_PDEATHSIG = 1
@@ -66,11 +67,20 @@ def private_streams() -> tuple[BinaryIO, BinaryIO]:
     return requests, replies
 
 
-def hand_over_lines(requests: BinaryIO, lines: SimpleQueue[bytes]) -> None:
-    """Hand over each line; at the end of input, end this process, whatever it is doing."""
-    for line in requests:
-        lines.put(line)
-    os._exit(0)
+def hand_over_lines(
+    requests: BinaryIO, lines: SimpleQueue[bytes], at_end: Callable[[], object] | None = None
+) -> None:
+    """Hand over each line; at the end of input, end this process, whatever it is doing.
+
+    `at_end` is called before, while the process goes on with what it is doing.
+    """
+    try:
+        for line in requests:
+            lines.put(line)
+        if at_end is not None:
+            at_end()
+    finally:
+        os._exit(0)
 
 
 def _module_path() -> list[str]:

@@ -109,6 +109,8 @@ class Conversation:
         with opened(source) as added:
             name = _free_name(f"context_{len(self._contexts)}", self._corpus)
             joined = SearchableCorpus.adopt(_joined(self._corpus, added, name))
+            if self._corpus.cluster is not None:
+                joined.spread(self._corpus.cluster)
             self._sources.append(added.origin)
             self._contexts = (*self._contexts, (len(added), added.shape))
         if self._owned:

@@ -61,7 +61,10 @@ def index(
         )
         if verify:
             streams.result(f"{built.damaged:,} segments were damaged")
-        streams.result(built.folder or _why_in_memory(keep=loading["keep"], failed=built.note))
+        if built.shards:
+            streams.result(f"in {built.shards:,} shards of a Ray cluster")
+        else:
+            streams.result(built.folder or _why_in_memory(keep=loading["keep"], failed=built.note))
     if built.note:
         streams.note(built.note)
     return DONE

@@ -40,6 +40,8 @@ class Loading(TypedDict):
     path_column: str | None
     null_paths: bool
     keep: bool
+    shards: str | None
+    shard_count: int | None
 
 
 _SOURCE_OPTIONS = (
@@ -63,6 +65,16 @@ _SOURCE_OPTIONS = (
     click.option("--path-column", metavar="NAME", help="The column that names each record."),
     click.option(
         "--no-keep", "keep", flag_value=False, default=True, help="Keep nothing in the cache."
+    ),
+    click.option(
+        "--ray",
+        "shards",
+        metavar="ADDRESS",
+        callback=lambda _context, _option, value: None if value is None else f"ray:{value}",
+        help="Spread it over a Ray cluster: HOST:PORT, or local.",
+    ),
+    click.option(
+        "--shard-count", type=click.IntRange(min=1), help="Shards on it (default: one a node)."
     ),
     click.option("-0", "--null", "null_paths", is_flag=True, help="- lists files, NUL after each."),
 )

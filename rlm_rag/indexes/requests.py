@@ -155,7 +155,7 @@ class GrepResult:
     """`counts` (matching lines a path) and `total` are complete even when `hits` is capped.
 
     With `error` set `truncated` is true and counts are partial; `error_kind` tells a pattern that
-    cannot be used from the time limit.
+    cannot be used from the time limit, and from `partial`, a part of the corpus that is lost.
     """
 
     hits: tuple[GrepHit, ...]
@@ -164,7 +164,7 @@ class GrepResult:
     truncated: bool = False
     error: str | None = None
     note: str | None = None
-    error_kind: Literal["pattern", "time_limit"] | None = None
+    error_kind: Literal["pattern", "time_limit", "partial"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,8 @@ class IndexResult:
     """What the search index of a corpus is.
 
     `added` of the documents were indexed for this answer; `damaged` segments were found and
-    made anew. `folder` is where it is kept, None in memory.
+    made anew. `folder` is where it is kept, None in memory; in `shards` on other machines, each
+    keeps its own.
     """
 
     documents: int
@@ -232,6 +233,7 @@ class IndexResult:
     damaged: int = 0
     folder: str | None = None
     note: str | None = None
+    shards: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

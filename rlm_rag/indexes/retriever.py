@@ -46,12 +46,18 @@ class ProcessRetriever:
         self, packed_path: str | Path, *, index_folder: Path | None = None, origin: str = ""
     ) -> None:
         """`index_folder` keeps the search index of `origin`; None keeps it in memory."""
-        self._command = command(
+        self._begin(
             "rlm_rag.indexes.server",
             str(Path(packed_path).absolute()),
             str(index_folder.absolute()) if index_folder else "",
             origin,
         )
+
+    def _begin(self, module: str, *arguments: str, start_seconds: float = 0.0) -> None:
+        """Take `main` of a module for the process; any request may be its first, and start it."""
+        self._command = command(module, *arguments)
+        self._environment = environment()
+        self._start_seconds = start_seconds
         self._numbers = itertools.count(1)
         self._turn: asyncio.Lock | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -78,7 +84,7 @@ class ProcessRetriever:
         if self._closed:
             raise _closed()
         check_lengths(request)
-        seconds = _seconds(request)
+        seconds = self._start_seconds + _seconds(request)
         line = encode_request(number := next(self._numbers), request)
         if self._turn is None:
             self._turn = asyncio.Lock()
@@ -168,7 +174,7 @@ class ProcessRetriever:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=environment(),
+                env=self._environment,
                 limit=_MAX_REPLY_BYTES,
                 start_new_session=True,
             )
@@ -199,10 +205,13 @@ class ProcessRetriever:
         if process is None:
             return
         if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            await self._stop(process)
         # Reads what is left and waits, so that no pipe outlives the process.
         await process.communicate()
+
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
 
 
 def _closed() -> RetrievalError:

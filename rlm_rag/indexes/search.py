@@ -70,8 +70,9 @@ class Searcher:
     ) -> list[tuple[Candidate, Hit]]:
         """Return what `search` does, each hit with the window that it is of."""
         parsed = parse_query(query, weights=self._weights)
-        rarity = Rarity.of(self._known_totals(), self.counts(parsed))
-        question = Question(parsed, self._known_totals(), rarity, allowed)
+        totals = self._known_totals()
+        rarity = Rarity.of(totals, self.counts(parsed, totals))
+        question = Question(parsed, totals, rarity, allowed)
         asked = _asked(parsed, rarity)
         showing = Showing(self._parts, asked.snippets)
         ranked = self._ranked(question, max(_CANDIDATES_PER_HIT * k, _MOST_READ))
@@ -83,9 +84,9 @@ class Searcher:
         asked.snippets.look_at([showing.text_shown(one) for one in chosen])
         return [(one, showing.hit(one)) for one in chosen]
 
-    def counts(self, query: Query) -> Counts:
+    def counts(self, query: Query, totals: Totals | None = None) -> Counts:
         """Return how many windows and documents hold what a query asks for."""
-        request = partial(Finder.counts, query=query, totals=self._known_totals())
+        request = partial(Finder.counts, query=query, totals=totals or self._known_totals())
         return Counts.of(list(self._ask_all(request)))
 
     def times(self, candidate: Candidate, terms: Sequence[bytes]) -> list[int]:
@@ -95,9 +96,14 @@ class Searcher:
         return found.get(candidate.part, [0] * len(terms))
 
     def _known_totals(self) -> Totals:
-        if self._totals is None:
-            self._totals = Totals.of(self._ask_all(Finder.totals))
-        return self._totals
+        if self._totals is not None:
+            return self._totals
+        found = list(self._ask_all(Finder.totals))
+        totals = Totals.of(found)
+        # A part that is lost may come back.
+        if len(found) == len(self._parts.numbers()):
+            self._totals = totals
+        return totals
 
     def _ask_all(self, request: Callable[[Finder], R]) -> Iterable[R]:
         return self._parts.ask(dict.fromkeys(self._parts.numbers(), request)).values()

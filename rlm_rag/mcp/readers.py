@@ -55,7 +55,9 @@ class Readers:
 
     def _idle(self) -> ProcessRetriever:
         best = min(self._asked, key=self._load_of, default=None)
-        if best is None or (self._load_of(best) and len(self._asked) < MOST_PROCESSES):
+        # One process has all the shards of a corpus that lies in some.
+        most = MOST_PROCESSES if self._corpus.cluster is None else 1
+        if best is None or (self._load_of(best) and len(self._asked) < most):
             best = self._corpus.new_retriever()
         return best
 

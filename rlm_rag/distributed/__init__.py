@@ -1,0 +1,1 @@
+"""A corpus spread over the machines of a Ray cluster."""

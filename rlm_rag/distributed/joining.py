@@ -1,0 +1,93 @@
+"""Joining a Ray cluster, or starting one on this machine that no other can reach."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from rlm_rag.distributed.cluster import LOCAL
+from rlm_rag.errors import MissingExtraError, RetrievalError
+from rlm_rag.scratch import ScratchFolder
+
+# Nothing of what shards answer is large: their documents are sent in batches of 8 MB.
+_OBJECT_STORE_BYTES = 200 << 20
+# A socket's path has 107 characters at most: Ray needs 63 of them, and the folder itself 30.
+_MAX_FOLDER_CHARS = 14
+
+
+def join(address: str) -> int:
+    """Connect this process to the cluster at `HOST:PORT`, or to its own; return its nodes.
+
+    One of its own listens on 127.0.0.1 alone and ends with this process. No process of Ray
+    sends usage statistics.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        RetrievalError: there is no cluster there that can be joined.
+    """
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    if address == LOCAL or _is_loopback(address):
+        # Ray takes 127.0.0.1 for an address of this machine's network, and listens on all of
+        # them, whatever it is told; but not where it believes that it cannot form clusters.
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    try:
+        from ray import init, nodes
+    except ImportError as error:
+        raise MissingExtraError(
+            "a corpus in shards needs the extra `ray`", hint="pip install 'rlm-rag[ray]'"
+        ) from error
+    quiet = {"logging_level": "ERROR", "log_to_driver": False, "configure_logging": False}
+    try:
+        if address == LOCAL:
+            # Its processes find the modules that this one does.
+            os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+            init(
+                _node_ip_address="127.0.0.1",
+                include_dashboard=False,
+                object_store_memory=_OBJECT_STORE_BYTES,
+                _temp_dir=_temporary_folder(),
+                **quiet,
+            )
+        else:
+            init(address=address, **quiet)
+    except (ConnectionError, ValueError, RuntimeError, OSError, TimeoutError) as error:
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise RetrievalError(
+            f"no Ray cluster could be joined at {address}: {said}",
+            hint="start one with `ray start --head`, or give no address for one of this machine",
+        ) from error
+    return sum(1 for node in nodes() if node["Alive"])
+
+
+def leave() -> None:
+    """End what this process has on the cluster, and the cluster, where it is its own."""
+    if "ray" in sys.modules:
+        sys.modules["ray"].shutdown()
+    if _scratch is not None:
+        _scratch.close()
+
+
+def _is_loopback(address: str) -> bool:
+    host = address.rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return True
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return False
+
+
+_scratch: ScratchFolder | None = None
+
+
+def _temporary_folder() -> str:
+    """Return a folder that goes with this process, of a path that Ray's sockets fit behind."""
+    global _scratch
+    if len(tempfile.gettempdir()) <= _MAX_FOLDER_CHARS:
+        _scratch = ScratchFolder()
+    else:
+        _scratch = ScratchFolder(Path("/tmp"))
+    return str(_scratch.path)

@@ -1,0 +1,190 @@
+"""Shards in actors of a Ray cluster, made again when one dies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+
+from rlm_rag.distributed.placement import numbers_by_shard
+from rlm_rag.distributed.ray_node import Assignment, Failed, ShardHost, digest_of
+from rlm_rag.distributed.shard import Shard, ShardsLost
+from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.stamp import stamp_of
+from rlm_rag.packed import PackedCorpus
+
+R = TypeVar("R")
+
+# Sent at once: two of them wait for each shard at most.
+_BATCH_BYTES = 8 << 20
+# Ray takes 15 to 20 s to see that a node is gone, and then starts a process elsewhere.
+_START_SECONDS = 90.0
+# The first search builds the index of the shard; later ones take milliseconds.
+_ANSWER_SECONDS = 3600.0
+_TRIES = 3
+# A shard that was lost may find room again: it is tried anew after so long.
+_LOST_SECONDS = 60.0
+
+
+class RayShards:
+    """The shards of a packed corpus as actors, which end with this process.
+
+    An actor that dies is started again, on a node that is left, with its documents sent from
+    the packed corpus once more; a shard is lost where that fails three times.
+    """
+
+    def __init__(
+        self, corpus: PackedCorpus, count: int, *, origin: str = "", kept_root: str = ""
+    ) -> None:
+        self._corpus = corpus
+        self._numbers = numbers_by_shard(corpus, count)
+        self._assignments = [
+            Assignment(
+                f"{origin} (shard {at} of {count})" if origin else "",
+                kept_root,
+                numbers,
+                digest_of(corpus, numbers),
+            )
+            for at, numbers in enumerate(self._numbers)
+        ]
+        # Not detached: whatever becomes of this process, Ray ends them with it. They take no
+        # share of a processor that Ray counts, for they wait most of the time.
+        options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
+        self._kind = ray.remote(ShardHost).options(scheduling_strategy="SPREAD", **options)
+        self._actors: dict[int, Any] = {}
+        self._lost: dict[int, tuple[str, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def lost(self) -> Mapping[int, str]:
+        """Return the shards that are lost, each with the reason."""
+        now = time.monotonic()
+        return {at: why for at, (why, until) in self._lost.items() if now < until}
+
+    def ask(self, requests: Mapping[int, Callable[[Shard], R]]) -> Mapping[int, R]:
+        """Return what each request gives, all asked at once.
+
+        Raises:
+            ShardsLost: shards were lost meanwhile.
+            RetrievalError: a request cannot be answered, or takes too long.
+        """
+        lost = self.lost()
+        self._lost = {at: one for at, one in self._lost.items() if at in lost}
+        left = {at: request for at, request in requests.items() if at not in lost}
+        found: dict[int, R] = {}
+        for attempt in range(1, _TRIES + 1):
+            self._start([at for at in left if at not in self._actors], attempt)
+            asked = {at: self._actors[at].answer.remote(one) for at, one in left.items()}
+            for at, reference in asked.items():
+                try:
+                    found[at] = cast(R, _got(reference))
+                except RayActorError:
+                    self._end(at)
+                except GetTimeoutError as error:
+                    self._end(at)
+                    raise RetrievalError(f"shard {at} took longer than an hour") from error
+                else:
+                    del left[at]
+            if not left:
+                return found
+        self._lose(left, "it died each time that it was asked")
+        raise ShardsLost
+
+    def close(self) -> None:
+        """End the actors; idempotent."""
+        for at in tuple(self._actors):
+            self._end(at)
+
+    def _start(self, numbers: Sequence[int], attempt: int) -> None:
+        """Start actors, and give them their documents; all at once.
+
+        Raises:
+            ShardsLost: one cannot be started.
+        """
+        self._actors |= {at: self._kind.remote(self._assignments[at]) for at in numbers}
+        failed: dict[int, str] = {}
+        for at in self._beginning(numbers, failed):
+            try:
+                self._send(at)
+            except (RayError, RetrievalError) as error:
+                failed[at] = _said(error)
+        for at in failed:
+            self._end(at)
+        if failed and attempt == _TRIES:
+            for at, why in failed.items():
+                self._lose([at], why)
+            raise ShardsLost
+        if failed:
+            self._start(list(failed), attempt + 1)
+
+    def _beginning(self, numbers: Sequence[int], failed: dict[int, str]) -> Iterator[int]:
+        """Yield the shards whose documents must be sent; note what failed."""
+        versions = {at: self._actors[at].version.remote() for at in numbers}
+        begun = {at: self._actors[at].begin.remote() for at in numbers}
+        until = time.monotonic() + _START_SECONDS
+        for at in numbers:
+            try:
+                seconds = max(until - time.monotonic(), 1.0)
+                version = ray.get(versions[at], timeout=seconds)
+                has_all = ray.get(begun[at], timeout=_ANSWER_SECONDS)
+            except RayError as error:
+                failed[at] = _said(error)
+                continue
+            if version != stamp_of(Weights()):
+                raise RetrievalError(
+                    "a node of the cluster has another version of rlm-rag",
+                    hint="install the same version on every node",
+                )
+            if not has_all:
+                yield at
+
+    def _send(self, at: int) -> None:
+        actor = self._actors[at]
+        waiting: list[Any] = []
+        for batch in self._batches(at):
+            waiting.append(actor.add.remote(batch))
+            if len(waiting) > 1:
+                _got(waiting.pop(0))
+        _got(actor.finish.remote())
+
+    def _batches(self, at: int) -> Iterator[list[tuple[str, bytes, str | None]]]:
+        corpus = self._corpus
+        batch: list[tuple[str, bytes, str | None]] = []
+        size = 0
+        for number in self._numbers[at]:
+            data = bytes(corpus.content_bytes(number))
+            batch.append((corpus.path(number), data, corpus.encoding(number)))
+            size += len(data)
+            if size >= _BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        yield batch
+
+    def _end(self, at: int) -> None:
+        actor = self._actors.pop(at, None)
+        if actor is not None:
+            ray.kill(actor)
+
+    def _lose(self, numbers: Sequence[int] | Mapping[int, object], why: str) -> None:
+        until = time.monotonic() + _LOST_SECONDS
+        self._lost.update(dict.fromkeys(numbers, (why, until)))
+
+
+def _got(reference: Any) -> Any:
+    try:
+        value = ray.get(reference, timeout=_ANSWER_SECONDS)
+    except RayTaskError as error:
+        raise RetrievalError(f"a shard failed: {_said(error.cause)}") from error
+    if isinstance(value, Failed):
+        raise RetrievalError(value.message, hint=value.hint)
+    return value
+
+
+def _said(error: Exception) -> str:
+    first = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return first[:200]

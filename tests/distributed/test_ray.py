@@ -1,0 +1,226 @@
+"""A corpus on a Ray cluster: the same answers, whatever dies, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm_rag.api import SearchableCorpus, load
+from rlm_rag.distributed.cluster import Cluster
+from rlm_rag.distributed.placement import owner_of
+from rlm_rag.errors import MissingExtraError, UsageError
+from rlm_rag.indexes.requests import GrepRequest, Result, SearchRequest, SearchResult
+
+from .listening import addresses, marked
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "rlm_rag" / "indexes"
+QUESTIONS = ("where are postings counted", "def search", "STOP_WORDS", "stable hash", "windows")
+# Two of Ray's own processes wait for a minute where their cluster was killed.
+_LAST_SECONDS = 90.0
+
+
+def test_a_cluster_is_named_by_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert Cluster.of(None) is None
+    assert Cluster.of("ray") == Cluster("local")
+    assert Cluster.of("ray:10.0.0.5:6379", 8) == Cluster("10.0.0.5:6379", 8)
+    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
+    assert Cluster.of("ray") == Cluster("head:6379")
+    for wrong in ("dask", "ray:ray://host:10001", "ray:host", ""):
+        with pytest.raises(UsageError, match="names no cluster"):
+            Cluster.of(wrong)
+    with pytest.raises(UsageError, match="1 or more"):
+        Cluster.of("ray", 0)
+
+
+def test_without_ray_the_command_that_installs_it_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rlm_rag.distributed.joining import join
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    with pytest.raises(MissingExtraError) as raised:
+        join("local")
+    assert raised.value.hint == "pip install 'rlm-rag[ray]'"
+
+
+def test_where_the_temporary_folder_has_a_long_path_ray_has_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rlm_rag.distributed import joining
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "much" / "too" / "long"))
+    folder = joining._temporary_folder()
+    assert len(folder) <= 44
+    joining.leave()
+    assert not Path(folder).exists()
+
+
+ray_tests = pytest.mark.skipif(
+    __import__("importlib.util").util.find_spec("ray") is None,
+    reason="ray is not installed: pip install 'rlm-rag[ray]'",
+)
+
+
+@pytest.fixture
+def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Mark the processes that are started from now on; in their environment it can be found."""
+    # A short one, for the names of Ray's sockets.
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="m", ignore_cleanup_errors=True) as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        yield folder
+
+
+def none_left(mark: str) -> bool:
+    until = time.monotonic() + _LAST_SECONDS
+    while marked(mark) and time.monotonic() < until:
+        time.sleep(0.5)
+    return not marked(mark)
+
+
+@pytest.mark.deep
+@ray_tests
+def test_a_local_cluster_answers_as_one_index_and_is_heard_by_no_other_machine(
+    mark: str,
+) -> None:
+    with load(SOURCE, keep=False) as whole, load(SOURCE, keep=False, shards="ray") as spread:
+        for question in QUESTIONS:
+            request = SearchRequest(question, 10)
+            assert spread.retrieve(request) == whole.retrieve(request)
+        assert spread.retrieve(GrepRequest("def ", 30)) == whole.retrieve(GrepRequest("def ", 30))
+        assert spread.symbols("Searcher") == whole.symbols("Searcher")
+        assert spread.outline("search.py") == whole.outline("search.py")
+        assert spread.repo_map() == whole.repo_map()
+        assert spread.read("search.py", 1, 9) == whole.read("search.py", 1, 9)
+        listened = addresses(marked(mark))
+        assert listened.keys() == {"127.0.0.1"}
+        # The head, the node's two services, its agent, and each of the shards.
+        assert sum(listened.values()) >= 5
+    assert none_left(mark)
+
+
+@pytest.mark.deep
+@ray_tests
+def test_a_driver_that_is_killed_leaves_nothing_running(mark: str) -> None:
+    code = (
+        "import sys, time, rlm_rag\n"
+        f"corpus = rlm_rag.load({str(SOURCE)!r}, keep=False, shards='ray', shard_count=2)\n"
+        "print(len(corpus.search('postings')), flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    driver = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True
+    )
+    assert driver.stdout is not None
+    assert driver.stdout.readline() == b"10\n"
+    assert len(marked(mark)) > 5
+    driver.kill()
+    driver.wait()
+    driver.stdout.close()
+    assert none_left(mark)
+
+
+@pytest.fixture
+def cluster(mark: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Three nodes on this machine, which no other can reach."""
+    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    # Read when it is imported, which no other test of this process may have done.
+    from ray._private import ray_constants
+    from ray.cluster_utils import Cluster as Nodes
+
+    monkeypatch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", False)
+    options = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+    nodes = Nodes(initialize_head=True, head_node_args=options)
+    nodes.others = [nodes.add_node(**options) for _ in range(2)]
+    yield nodes
+    nodes.shutdown()
+
+
+def spread_over(nodes: Any, source: Path, count: int) -> SearchableCorpus:
+    return load(source, keep=False, shards=f"ray:{nodes.address}", shard_count=count)
+
+
+def hosts(mark: str, parent: int | None = None) -> list[int]:
+    """Return the processes of shards, all or those of one parent."""
+    found = []
+    for pid in marked(mark):
+        with suppress(FileNotFoundError):
+            name = Path(f"/proc/{pid}/cmdline").read_bytes()
+            own_parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            if b"ray::ShardHost" in name and parent in (None, own_parent):
+                found.append(pid)
+    return sorted(found)
+
+
+def raylet(node: Any) -> int:
+    """Return the process that starts those of a node."""
+    return int(node.all_processes["raylet"][0].process.pid)
+
+
+@pytest.mark.deep
+@ray_tests
+def test_killed_shards_and_nodes_are_made_again_and_the_query_answered(
+    mark: str, cluster: Any
+) -> None:
+    requests = [SearchRequest(question, 10) for question in QUESTIONS]
+    with load(SOURCE, keep=False) as whole, spread_over(cluster, SOURCE, 6) as spread:
+        expected: list[Result] = [whole.retrieve(request) for request in requests]
+        assert [spread.retrieve(request) for request in requests] == expected
+        before = hosts(mark)
+        assert len(before) == 6
+        os.kill(before[0], signal.SIGKILL)
+        assert [spread.retrieve(request) for request in requests] == expected
+        for node in cluster.others:
+            on_it = hosts(mark, parent=raylet(node))
+            assert on_it
+            killing = threading.Thread(
+                target=cluster.remove_node, args=(node,), kwargs={"allow_graceful": False}
+            )
+            killing.start()
+            while killing.is_alive():
+                assert [spread.retrieve(request) for request in requests] == expected
+            killing.join()
+            assert [spread.retrieve(request) for request in requests] == expected
+            assert set(on_it).isdisjoint(hosts(mark))
+        assert len(hosts(mark)) == 6
+
+
+@pytest.mark.deep
+@ray_tests
+def test_a_shard_that_cannot_be_made_again_is_named(
+    mark: str, cluster: Any, tmp_path: Path
+) -> None:
+    for letter in "abcdef":
+        (tmp_path / f"{letter}.py").write_text(f"def load_{letter}(): pass\n")
+    with spread_over(cluster, tmp_path, 3) as spread:
+        assert len(spread.search("load", 10)) == 6
+        killed = hosts(mark)
+        # What its documents would be sent again from is damaged.
+        text = spread.packed_path.read_bytes().replace(b"def load_", b"def lose_")
+        with spread.packed_path.open("r+b") as file:
+            file.write(text)
+        os.kill(killed[0], signal.SIGKILL)
+        result = spread.retrieve(SearchRequest("load", 10))
+        assert isinstance(result, SearchResult)
+        assert result.note is not None
+        assert result.note.startswith("partial: without shard ")
+        assert "arrived otherwise than they were sent" in result.note
+        lost = int(result.note.split()[3])
+        left = {f"{letter}.py" for letter in "abcdef" if owner_of(f"{letter}.py", 3) != lost}
+        assert {hit.path for hit in result.hits} == left
