@@ -45,7 +45,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = Counter(
         report.longrepr[2].removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", ())
-        if report.nodeid.startswith("tests/live/")
+        if report.nodeid.startswith("tests/live/") and "--deep" not in report.longrepr[2]
     )
     for reason, count in reasons.items():
         terminalreporter.write_line(f"{count} tests of a real model were not run: {reason}")

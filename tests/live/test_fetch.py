@@ -56,6 +56,7 @@ def test_a_wheel_without_a_part_is_told(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.deep
 def test_pip_brings_a_wheel_and_says_what_it_cannot(tmp_path: Path, monkeypatch) -> None:
     shelf, out = tmp_path / "shelf", tmp_path / "out"
     shelf.mkdir()

@@ -9,25 +9,19 @@ from typing import Any
 import pytest
 
 import rlm_rag
-from benchmarks.small import records
 from benchmarks.small.scoring import score
 from benchmarks.small.sources import repository
 from rlm_rag import Limits
 from rlm_rag.evals.base import Haystack, Response, Sample
 
-SIZE, SEED = "20kb", 11
-"""Deliveries that no benchmark asks about."""
 # Of two cores that others use too.
 LIMITS = Limits(seconds=600)
-
-DELIVERIES = records.deliveries(SEED, SIZE)
-REFUSED = sum(each.status == "refused" for each in DELIVERIES)
+STATUSES = ("delivered", "refused", "late")
 
 
 @pytest.fixture
 def folder(depots, tmp_path: Path) -> Iterator[rlm_rag.SearchableCorpus]:
-    """Notes of depots, their deliveries, and some code: too much to be read at once."""
-    (tmp_path / "deliveries.csv").write_text(records.files(SEED, SIZE)[0][1])
+    """Notes of three depots, and some code: too much to be read at once."""
     for path, text in repository("json"):
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -36,34 +30,42 @@ def folder(depots, tmp_path: Path) -> Iterator[rlm_rag.SearchableCorpus]:
         yield corpus
 
 
-@pytest.mark.parametrize(
-    ("question", "gold"),
-    [
-        pytest.param(
-            "How many deliveries in deliveries.csv have the status refused?",
-            {"number": REFUSED},
-            id="counting",
-        ),
-        pytest.param(
-            "What is the access code of the store room in Calder?", {"number": 48213}, id="needle"
-        ),
-        pytest.param(
-            "On which port does the server listen that the scales of the depot Eskham report to?",
-            {"number": 9120},
-            id="lookup",
-        ),
-        pytest.param(
-            "In which file is the function py_scanstring defined?",
-            {"path": "json/decoder.py"},
-            id="where is",
-        ),
-    ],
-)
-def test_it_answers(question: str, gold: dict[str, Any], root_model: str, folder) -> None:
+@pytest.fixture
+def records(tmp_path: Path) -> Iterator[rlm_rag.SearchableCorpus]:
+    """Five hundred deliveries, every seventh of them refused."""
+    rows = (f"D{n:04},{STATUSES[1] if n % 7 == 0 else STATUSES[n % 2 * 2]},{n}" for n in range(500))
+    file = tmp_path / "deliveries.csv"
+    file.write_text("\n".join(["id,status,amount", *rows]) + "\n")
+    with rlm_rag.load(file) as corpus:
+        yield corpus
+
+
+def check(
+    corpus: rlm_rag.SearchableCorpus, question: str, gold: dict[str, Any], model: str
+) -> None:
     answer = rlm_rag.ask(
-        folder, question, model=root_model, strategy="rlm", temperature=0.0, limits=LIMITS
+        corpus, question, model=model, strategy="rlm", temperature=0.0, limits=LIMITS
     )
     sample = Sample(id="1", question=question, haystack=Haystack("1", list), gold=gold)
     found = score(Response(text=answer.text), sample)
     assert found.value == 1.0, f"it said {answer.text!r}; rlm-rag trace show {answer.trace}"
     assert answer.iterations > 1
+
+
+def test_it_counts(records, root_model: str) -> None:
+    check(records, "How many deliveries have the status refused?", {"number": 72}, root_model)
+
+
+def test_it_finds_a_needle(folder, root_model: str) -> None:
+    question = "What is the access code of the store room in Calder?"
+    check(folder, question, {"number": 48213}, root_model)
+
+
+def test_it_looks_a_fact_up(folder, root_model: str) -> None:
+    question = "On which port does the server listen that the scales of the depot Eskham report to?"
+    check(folder, question, {"number": 9120}, root_model)
+
+
+def test_it_says_where_something_is(folder, root_model: str) -> None:
+    question = "In which file is the function py_scanstring defined?"
+    check(folder, question, {"path": "json/decoder.py"}, root_model)
