@@ -15,13 +15,13 @@ from pathlib import Path
 from rlm_rag.engine.carried import Carried
 from rlm_rag.engine.earlier import differences, states
 from rlm_rag.errors import SessionError
+from rlm_rag.trace.recorder import FILE_MODE, FOLDER_MODE
 from rlm_rag.trace.store import default_state_folder
 
 SCHEMA_VERSION = 1
 # What a worker may leave with its host is 64 Mi characters; what was said is a fraction of that.
 MAX_BYTES = 256 << 20
 MAX_LAST = 20
-FOLDER_MODE, FILE_MODE = 0o700, 0o600
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _SUFFIX = ".json"
 _LAST = "last-"

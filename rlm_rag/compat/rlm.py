@@ -8,7 +8,7 @@ import json
 import logging
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -83,7 +83,9 @@ class RLM:
         max_concurrent_subcalls: int = 4,
         **without_counterpart: Any,
     ) -> None:
-        _warn_of(without_counterpart)
+        _check_environment(environment)
+        unused = {f"environment_kwargs[{n!r}]" for n in (environment_kwargs or {}) if n != "image"}
+        _warn_of((*without_counterpart, *sorted(unused)))
         self._root = backend_model(backend, backend_kwargs)
         self._sub = _sub_model(self._root, other_backends, other_backend_kwargs)
         self.max_depth, self.max_iterations = max_depth, max_iterations
@@ -174,17 +176,6 @@ class RLM:
         )
 
     def _made(self, turns: Trajectory | None) -> rlm_rag.rlm.RLM:
-        if self._environment not in _ENVIRONMENTS:
-            raise UsageError(
-                f"there is no environment {self._environment!r}",
-                hint=f"one of {', '.join(_ENVIRONMENTS)}",
-            )
-        _warn_of(
-            {
-                f"environment_kwargs[{name!r}]": 0
-                for name in self._environment_kwargs.keys() - {"image"}
-            }
-        )
         options = {k: v for k, v in self._sampling.items() if k != "temperature"}
         return rlm_rag.rlm.RLM(
             self._root.name,
@@ -270,7 +261,14 @@ class RLM:
         )
 
 
-def _warn_of(names: Mapping[str, Any]) -> None:
+def _check_environment(environment: str) -> None:
+    if environment not in _ENVIRONMENTS:
+        raise UsageError(
+            f"there is no environment {environment!r}", hint=f"one of {', '.join(_ENVIRONMENTS)}"
+        )
+
+
+def _warn_of(names: Iterable[str]) -> None:
     for name in names:
         warnings.warn(f"{name} has no counterpart in rlm-rag and does nothing", stacklevel=3)
 

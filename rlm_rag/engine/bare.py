@@ -9,6 +9,7 @@ from typing import Self
 
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.budget import Budget
+from rlm_rag.engine.citations import CitationCheck
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.hosted import HostSide
 from rlm_rag.engine.lineup import open_lineup
@@ -79,6 +80,7 @@ class BareRepl:
                 slots=Slots(limits.live_children, limits.depth),
                 past=Past(),
                 host=HostSide(options.offers),
+                citations=CitationCheck(corpus),
                 options={},
             )
             assignment = Assignment(run_id=new_run_id(), question="", root=lineup.root)

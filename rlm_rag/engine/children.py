@@ -12,7 +12,6 @@ from typing import Any
 from rlm_rag.engine.answer import usage_dict
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import PricedModel
-from rlm_rag.engine.citations import check_citations
 from rlm_rag.engine.ending import Ending
 from rlm_rag.engine.loop import Loop
 from rlm_rag.engine.material import Reader
@@ -155,7 +154,7 @@ class Children:
             truncated=ending.is_cut or ending.stop_reason != "answered",
             usage=meter.usage,
             model=root.name,
-            citations=check_citations(ending.text, self._view.corpus),
+            citations=self._tree.citations(ending.text),
         )
 
     def _run_id(self, prompt: str, caller: Caller) -> str:

@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from rlm_rag.corpus import Corpus, Document
@@ -20,6 +21,7 @@ MAX_OCCURRENCES = 200
 MAX_TERM_CHARS = 20_000
 MAX_TERM_LINES = 2_000
 ADDED_PREFIX = "added:/"
+_REMEMBERED = 4
 
 Status = Literal["verified", "located", "false"]
 
@@ -90,6 +92,19 @@ def check_citations(text: str, corpus: Corpus) -> tuple[Citation, ...]:
         for number in numbers:
             checked[number] = _check(places[number], source)
     return tuple(dict.fromkeys(checked[number] for number in range(len(places))))
+
+
+class CitationCheck:
+    """Checks the citations of texts against a corpus; those of the last texts are remembered.
+
+    An answer is checked for doubts about it, and once more when it is accepted.
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._check = lru_cache(maxsize=_REMEMBERED)(partial(check_citations, corpus=corpus))
+
+    def __call__(self, text: str) -> tuple[Citation, ...]:
+        return self._check(text)
 
 
 def content_digest(content: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from rlm_rag.engine.question import asks_for_all
 from rlm_rag.globs import compile_glob
 
 MAX_LOOKED = 50
@@ -21,11 +22,6 @@ MAX_FILES_LISTED = 200
 # More stars than a person writes, or more globs, may take as long as the grep itself.
 _MAX_STARS = 6
 _MAX_GLOBS = 20
-_WANTS_ALL = re.compile(
-    r"\b(?:all|every|everywhere|each|list|enumerate|none|never|nowhere|how many|count)\b"
-    r"(?! (?:as|for|on)\b)",
-    re.IGNORECASE,
-)
 _READS_CONTEXT = re.compile(
     r"(?<![\w.'\"])(?:(?:context|ctx|context_\d+)(?![\w'\"])|records[ \t]*\()"
 )
@@ -76,7 +72,7 @@ class CoverageSummary:
 
 def not_looked_at(question: str, seen: CoverageSummary) -> tuple[str, ...]:
     """Return what to say where a question asks for all of something, and not all was looked at."""
-    if not seen.untouched or not _WANTS_ALL.search(question):
+    if not seen.untouched or not asks_for_all(question):
         return ()
     said = (
         f"the question asks for all of something, and {seen.untouched:,} of {seen.files:,} files "

@@ -127,13 +127,10 @@ class Delegate:
             groups, _ = _grouped(partials, room)
             if len(groups) < 2:
                 return groups[0]
-            replies = await _gathered(
-                self._subcalls.ask(model, [Message("user", _reduction(g, prompt))], caller=caller)
-                for g in groups
-            )
+            replies = await self._each_reduced(groups, prompt, model, caller)
             if len(groups) == len(partials) or not all(reply.ok for reply in replies):
                 return groups[0]
-            partials = [(f"group {n}", reply.text) for n, reply in enumerate(replies, 1)]
+            partials = _as_partials(replies)
 
     async def _read(
         self, source: Material | str, prompt: str, model: PricedModel, caller: Caller
@@ -252,10 +249,7 @@ class Delegate:
             if 1 < len(groups) == len(partials):
                 return failed(f"no two partial answers fit the window of {model.name} together")
             cut = cut or shortened
-            replies = await _gathered(
-                self._subcalls.ask(model, [Message("user", _reduction(g, prompt))], caller=caller)
-                for g in groups
-            )
+            replies = await self._each_reduced(groups, prompt, model, caller)
             usage = sum((reply.usage for reply in replies), usage)
             cut = cut or any(reply.truncated for reply in replies)
             bad = next((reply for reply in replies if not reply.ok), None)
@@ -264,7 +258,24 @@ class Delegate:
                 return LeafReply(
                     last.text, error=last.error, truncated=cut, usage=usage, model=last.model
                 )
-            partials = [(f"group {n}", reply.text) for n, reply in enumerate(replies, 1)]
+            partials = _as_partials(replies)
+
+    async def _each_reduced(
+        self,
+        groups: Iterable[Sequence[tuple[str, str]]],
+        prompt: str,
+        model: PricedModel,
+        caller: Caller,
+    ) -> Sequence[LeafReply]:
+        return await _gathered(
+            self._subcalls.ask(model, [Message("user", _reduction(each, prompt))], caller=caller)
+            for each in groups
+        )
+
+
+def _as_partials(replies: Iterable[LeafReply]) -> list[tuple[str, str]]:
+    """Return the answers of one level of a reduction, with their labels, for the next."""
+    return [(f"group {n}", reply.text) for n, reply in enumerate(replies, 1)]
 
 
 def _grouped(

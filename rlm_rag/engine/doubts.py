@@ -13,17 +13,12 @@ from rlm_rag.engine.citations import Citation
 from rlm_rag.engine.form import MENDINGS, Form
 from rlm_rag.engine.guidance import LOOK_FIRST
 from rlm_rag.engine.history import RanBlock
+from rlm_rag.engine.question import asks_for_a_figure
 
 MAX_NAMED = 8
 MAX_NUMBERS = 200_000
 MAX_TEXT_CHARS = 20_000
 
-_COUNTING = re.compile(
-    r"\b(?:how (?:many|much|often)|number of|count(?! (?:as|for|on)\b)|total|sum"
-    r"|average|mean|median|percent\w*"
-    r"|proportion|ratio|most|fewest|least|highest|lowest|largest|smallest|maximum|minimum)\b",
-    re.IGNORECASE,
-)
 _NUMBER = re.compile(r"(?<![\w.,/:#-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w/])", re.ASCII)
 _ANY_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?", re.ASCII)
 _NOT_CLAIMED = re.compile(
@@ -56,7 +51,7 @@ class Doubts:
         self.guided = guided
         self._ran_well = False
         self._mendings = MENDINGS
-        self._counts = _COUNTING.search(question) is not None
+        self._counts = asks_for_a_figure(question)
         self._seen = set(_numbers(question, _ANY_NUMBER))
         self._check = check
         self._why_false = why_false

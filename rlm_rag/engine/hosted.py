@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rlm_rag.engine.added import MAX_CHARS, MAX_DOCUMENTS, PREFIX
@@ -13,7 +12,7 @@ from rlm_rag.engine.artifacts import Artifacts
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.offers import Offers, Question
 from rlm_rag.engine.services import Handler
-from rlm_rag.engine.threads import in_thread
+from rlm_rag.engine.threads import called, in_thread
 from rlm_rag.engine.tool_calls import ToolCalls
 from rlm_rag.engine.view import View
 from rlm_rag.errors import RlmRagError
@@ -171,18 +170,12 @@ class Hosted:
         ask = self._side.offers.ask_user
         assert ask is not None
         try:
-            answer = await _called(ask, question)
+            answer = await called(partial(ask, question))
         except Exception as error:
             raise ServiceError("user", f"nobody answered: {type(error).__name__}") from error
         if not isinstance(answer, str):
             raise ServiceError("user", f"nobody answered: got a {type(answer).__name__}")
         return answer[:MAX_ANSWER_CHARS]
-
-
-async def _called(ask: Callable[[Question], Any], question: Question) -> Any:
-    if inspect.iscoroutinefunction(ask):
-        return await ask(question)
-    return await in_thread(ask, question)
 
 
 def _as_text(content: Any) -> str:

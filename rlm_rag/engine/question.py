@@ -25,9 +25,33 @@ _OVERVIEW = re.compile(
     re.IGNORECASE,
 )
 
+# Wider than an aggregate: what an answer states as a figure, whatever it takes to find it.
+_FIGURE = re.compile(
+    r"\b(?:how (?:many|much|often)|number of|count(?! (?:as|for|on)\b)|total|sum"
+    r"|average|mean|median|percent\w*"
+    r"|proportion|ratio|most|fewest|least|highest|lowest|largest|smallest|maximum|minimum)\b",
+    re.IGNORECASE,
+)
+# Of what there may be many places, each of which belongs into the answer.
+_ALL = re.compile(
+    r"\b(?:all|every|everywhere|each|list|enumerate|none|never|nowhere|how many|count)\b"
+    r"(?! (?:as|for|on)\b)",
+    re.IGNORECASE,
+)
+
 
 def kind_of(question: str) -> Kind:
     """Return whether a question is answered by counting, by reading widely, or by one place."""
     if _AGGREGATE.search(question):
         return "aggregate"
     return "overview" if _OVERVIEW.search(question) else "lookup"
+
+
+def asks_for_a_figure(question: str) -> bool:
+    """Whether a question's answer is a number that is counted, added up or compared."""
+    return _FIGURE.search(question) is not None
+
+
+def asks_for_all(question: str) -> bool:
+    """Whether a question's answer is only right if nothing of the corpus was overlooked."""
+    return _ALL.search(question) is not None

@@ -12,20 +12,18 @@ from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.carried import before, described, variables
 from rlm_rag.engine.children import Children
-from rlm_rag.engine.citations import check_citations
-from rlm_rag.engine.delegate import Delegate
+from rlm_rag.engine.delegation import Delegation, delegation_of
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.first_map import first_map
 from rlm_rag.engine.guidance import asked_again, first_look
 from rlm_rag.engine.history import History
 from rlm_rag.engine.hosted import Hosted
 from rlm_rag.engine.loop import Loop, status_line
-from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS, Reader
+from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.engine.prompts.texts import Profile, load_profile, profile_name, versioned
 from rlm_rag.engine.question import kind_of
 from rlm_rag.engine.reasons import why_false
 from rlm_rag.engine.services import WAITING, Handler, Services
-from rlm_rag.engine.subcalls import SubCalls
 from rlm_rag.engine.tasks import Tasks
 from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.engine.view import View
@@ -56,26 +54,17 @@ async def open_repl(tree: Tree, assignment: Assignment, view: View) -> AsyncIter
     Raises:
         SandboxUnavailableError: no worker started.
     """
-    limits, run_id = tree.limits, assignment.run_id
-    calls = model_calls(tree, assignment)
-    subcalls = SubCalls(calls=calls, lineup=tree.lineup)
-    reader = Reader(
-        run_id=run_id,
-        subcalls=subcalls,
-        view=view,
-        coverage=tree.coverage,
-        recorder=tree.recorder,
-    )
+    run_id, calls = assignment.run_id, model_calls(tree, assignment)
+    delegation = delegation_of(tree, run_id, view, calls)
     children = Children(
         tree=tree,
         parent=assignment,
         view=view,
-        subcalls=subcalls,
-        reader=reader,
+        subcalls=delegation.subcalls,
+        reader=delegation.reader,
         open_rlm=open_rlm,
     )
-    delegate = Delegate(subcalls=subcalls, view=view, reader=reader, concurrency=limits.concurrency)
-    functions = _functions(subcalls, delegate, children)
+    functions = _functions(delegation, children)
     tasks = Tasks(run_id=run_id, functions=functions, recorder=tree.recorder, past=tree.past)
     hosted = Hosted(tree.host, view)
     handlers = {
@@ -125,18 +114,18 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             budget=tree.budget,
             limits=tree.limits,
             recorder=tree.recorder,
-            doubts=doubts_of(assignment, view, guided=profile.name == "small"),
+            doubts=doubts_of(tree, assignment, view, guided=profile.name == "small"),
             coverage=tree.coverage,
             past=tree.past,
             carried=assignment.carried,
         )
 
 
-def doubts_of(assignment: Assignment, view: View, *, guided: bool = False) -> Doubts:
+def doubts_of(tree: Tree, assignment: Assignment, view: View, *, guided: bool = False) -> Doubts:
     """Return what questions the answers to an assignment, by the documents of its corpus."""
     doubts = Doubts(
         question=assignment.question,
-        check=lambda text: check_citations(text, view.corpus),
+        check=tree.citations,
         why_false=lambda citation: why_false(citation, view.corpus),
         form=assignment.form,
         guided=guided,
@@ -199,7 +188,8 @@ def _kept(assignment: Assignment) -> KeptVariables | None:
     return KeptVariables.of(carried.variables)
 
 
-def _functions(subcalls: SubCalls, delegate: Delegate, children: Children) -> dict[str, Handler]:
+def _functions(delegation: Delegation, children: Children) -> dict[str, Handler]:
+    subcalls, delegate = delegation.subcalls, delegation.delegate
     return {
         "llm_query": subcalls.query,
         "llm_query_batched": subcalls.query_batched,

@@ -16,7 +16,7 @@ from rlm_rag.engine.added import Added
 from rlm_rag.engine.answer import Answer, denies, usage_dict
 from rlm_rag.engine.budget import Budget, CallEstimate
 from rlm_rag.engine.carried import Carried, Exchange
-from rlm_rag.engine.citations import check_citations, content_digest
+from rlm_rag.engine.citations import CitationCheck, content_digest
 from rlm_rag.engine.coverage import Coverage, not_looked_at
 from rlm_rag.engine.ending import Driver, Ending
 from rlm_rag.engine.form import Form, Unfit, bare, prose_of
@@ -71,6 +71,7 @@ class Run:
         self._form = form
         self._host = HostSide(options.offers)
         self._corpus = corpus
+        self._citations = CitationCheck(corpus)
         self._retriever = retriever
         self._question = question
         self._images = images
@@ -256,6 +257,7 @@ class Run:
             slots=Slots(limits.live_children, limits.depth),
             past=self._past,
             host=self._host,
+            citations=self._citations,
             options=self._recorded_options(),
             commit=await self._commit(),
             on_text=options.on_text,
@@ -375,7 +377,7 @@ class Run:
             artifacts=self._host.artifacts.saved,
             stop_reason=ending.stop_reason,
             model=self._options.names.model,
-            citations=check_citations(prose, self._corpus),
+            citations=self._citations(prose),
             iterations=loop.iterations,
             usage=budget.usage,
             by_model=budget.by_model,

@@ -4,10 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
+
+
+async def called(
+    call: Callable[[], Any], *, room: AbstractAsyncContextManager[Any] | None = None
+) -> Any:
+    """Call a function of the caller's and return what it returns, awaited where it has to be.
+
+    An async one runs on this loop, any other in a thread, once `room` has a place for it.
+
+    Raises:
+        Exception: what the function raised.
+    """
+    if inspect.iscoroutinefunction(call):
+        return await call()
+    async with room or nullcontext():
+        value = await in_thread(call)
+    return await value if inspect.isawaitable(value) else value
 
 
 async def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

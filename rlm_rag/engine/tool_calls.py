@@ -6,12 +6,13 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.offers import Tool
 from rlm_rag.engine.services import Handler
-from rlm_rag.engine.threads import in_thread
+from rlm_rag.engine.threads import called
 from rlm_rag.models.redact import environment_secrets, without_keys
 from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.session import ServiceError
@@ -42,7 +43,8 @@ class ToolCalls:
             try:
                 async with asyncio.timeout(caller.seconds) as deadline:
                     with uncounted():
-                        value = await self._called(tool.function, args, kwargs)
+                        bound = partial(tool.function, *args, **kwargs)
+                        value = await called(bound, room=self._room)
             except TimeoutError as error:
                 what = f"it did not end within {caller.seconds:g} s" if deadline.expired() else ""
                 raise ServiceError("tool", f"{tool.name}: {what or _shown(error)}") from error
@@ -51,15 +53,6 @@ class ToolCalls:
             return _checked(tool.name, value)
 
         return call
-
-    async def _called(
-        self, function: Callable[..., Any], args: list[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
-        if inspect.iscoroutinefunction(function):
-            return await function(*args, **kwargs)
-        async with self._room:
-            value = await in_thread(function, *args, **kwargs)
-        return await value if inspect.isawaitable(value) else value
 
 
 def _check_arguments(

@@ -9,6 +9,7 @@ from typing import Any
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.carried import Carried
+from rlm_rag.engine.citations import CitationCheck
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.form import Form
 from rlm_rag.engine.hosted import HostSide
@@ -43,6 +44,7 @@ class Tree:
     slots: Slots
     past: Past
     host: HostSide
+    citations: CitationCheck
     options: Mapping[str, Any]
     commit: str | None = None
     on_text: Callable[[ReplyText], None] | None = None

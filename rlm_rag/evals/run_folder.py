@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -33,6 +33,8 @@ class RunFolder:
         self.path = path
         self.config = config
         self.digest = config.digest
+        self._read: list[Record] = []
+        self._read_bytes = 0
 
     @classmethod
     def create(cls, path: Path, config: RunConfig) -> RunFolder:
@@ -90,27 +92,35 @@ class RunFolder:
         return {record.key: record for record in self.history()}
 
     def history(self) -> Iterator[Record]:
-        """Yield every record ever written; a torn last line is left out.
+        """Return every record ever written, in order; a torn last line is left out.
+
+        What was read before is not read again.
 
         Raises:
             RunFolderError: a line but the last is damaged.
         """
-        try:
-            data = self.samples_path.read_bytes()
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise RunFolderError(f"{self.samples_path} cannot be read: {error.strerror}") from error
-        for number, line in enumerate(data.splitlines(keepends=True), start=1):
+        for line in self._new_lines():
             if not line.endswith(b"\n"):
-                return
+                break
             try:
-                yield from_dict(json.loads(line))
+                self._read.append(from_dict(json.loads(line)))
             except (ValueError, RecursionError) as error:
                 raise RunFolderError(
-                    f"{self.samples_path} is damaged at line {number}: {error}",
+                    f"{self.samples_path} is damaged at line {len(self._read) + 1}: {error}",
                     hint="remove that line: its sample is asked again by eval resume",
                 ) from error
+            self._read_bytes += len(line)
+        return iter(tuple(self._read))
+
+    def _new_lines(self) -> Sequence[bytes]:
+        try:
+            with self.samples_path.open("rb") as file:
+                file.seek(self._read_bytes)
+                return file.readlines()
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise RunFolderError(f"{self.samples_path} cannot be read: {error.strerror}") from error
 
     def trace_folder(self, key: Key) -> Path:
         """Return where the traces of one sample asked in one way lie."""
@@ -119,10 +129,9 @@ class RunFolder:
 
     def spent_usd(self) -> float:
         """Return what the run has cost by now, what came to no record included."""
-        history = list(self.history())
         # An answer that was scored or judged again is in several records, and cost its price once.
         spent: dict[object, float] = {}
-        for record in history:
+        for record in self.history():
             judge = 0.0
             if record.judge is not None:
                 judge = record.judge.usd or 0.0

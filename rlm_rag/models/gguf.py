@@ -38,13 +38,11 @@ _CACHE_BYTES = 4
 class ModelShape:
     """`trained_tokens` is the longest context that the model was made for.
 
-    `cache_bytes` is what one token of a context takes in the cache of keys and values; `bytes`
-    the size of the file.
+    `cache_bytes` is what one token of a context takes in the cache of keys and values.
     """
 
     trained_tokens: int
     cache_bytes: int
-    bytes: int
 
 
 def read_shape(path: Path) -> ModelShape:
@@ -56,7 +54,6 @@ def read_shape(path: Path) -> ModelShape:
     try:
         with path.open("rb") as file:
             pairs = _pairs(file)
-            size = file.seek(0, 2)
         name = str(pairs["general.architecture"])
         heads = _number(pairs, f"{name}.attention.head_count")
         width = _number(pairs, f"{name}.embedding_length") // max(heads, 1)
@@ -74,7 +71,7 @@ def read_shape(path: Path) -> ModelShape:
             f"{path} is no GGUF file of a language model: {error}",
             hint="give a file whose name ends in .gguf, whole and not split",
         ) from error
-    return ModelShape(trained, max(1, layers * kept * width * _CACHE_BYTES), size)
+    return ModelShape(trained, max(1, layers * kept * width * _CACHE_BYTES))
 
 
 def _number(pairs: dict[str, object], key: str) -> int:

@@ -174,8 +174,8 @@ def test_limits_raise_as_they_do_there(openai_server: OpenAiChatServer) -> None:
         made(openai_server, max_errors=2).completion("x")
     assert (failed.value.threshold, failed.value.partial_answer is not None) == (2, True)
     with pytest.raises(TokenLimitExceededError) as spent:
-        made(openai_server, max_tokens=12_000).completion("x")
-    assert spent.value.token_limit == 12_000
+        made(openai_server, max_tokens=2_500).completion("x")
+    assert spent.value.token_limit == 2_500
     openai_server.script = turns("answer['content'] = 'so far'", "while True: pass")
     with pytest.raises(TimeoutExceededError) as late:
         made(openai_server, max_timeout=1.5).completion("x")
@@ -218,6 +218,16 @@ def test_what_cannot_be_had_says_so() -> None:
             RLM(**options)
     with pytest.warns(UserWarning, match="compaction has no counterpart"):
         RLM(backend_kwargs=kwargs, compaction=True)
+
+
+def test_what_has_no_counterpart_is_named_once_and_not_at_each_completion(
+    openai_server: OpenAiChatServer,
+) -> None:
+    openai_server.script = turns("FINAL('a')")
+    with pytest.warns(UserWarning, match="setup_code") as warned:
+        rlm = made(openai_server, environment_kwargs={"setup_code": "x = 1", "image": "i"})
+        assert rlm.completion("x").response == "a"
+    assert len(warned) == 1
 
 
 PROGRAM = """

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.corpus import Corpus
-from rlm_rag.engine.citations import Citation, check_citations
+from rlm_rag.engine.citations import Citation, CitationCheck, check_citations
 
 SOURCE = "\n".join(
     ["import time", "", "def retry_delay(attempt):", "    return min(60, 2 ** attempt)", ""]
@@ -298,3 +298,10 @@ def test_a_line_beyond_any_document_is_false_and_not_left_out(digits, corpus):
         assert not citation.verified
         assert 10**9 < citation.end_line < 2**53
     assert one(f"The alpha is in crlf.txt:{'0' * 5000}1.", corpus).line == 1
+
+
+def test_an_answer_that_was_checked_is_not_checked_again(corpus):
+    check, text = CitationCheck(corpus), "It stands in `src/retry.py:1`."
+    found = check(text)
+    assert found == check_citations(text, corpus)
+    assert check(text) is found

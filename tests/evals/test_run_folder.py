@@ -76,6 +76,22 @@ def test_the_last_record_of_a_key_counts(folder):
     assert len(list(folder.history())) == 3
 
 
+def test_what_was_read_of_the_samples_is_not_read_again(folder):
+    with folder.appending() as appender:
+        appender.append(mine(folder, 0))
+    (first,) = folder.history()
+    with folder.samples_path.open("ab") as file:
+        file.write(b'{"torn')
+    assert [each is first for each in folder.history()] == [True]
+    other = RunFolder.open(folder.path)
+    with other.appending() as appender:
+        appender.append(mine(folder, 1))
+    again = list(folder.history())
+    assert [each.id for each in again] == [mine(folder, 0).id, mine(folder, 1).id]
+    assert again[0] is first
+    assert list(folder.records().values()) == again
+
+
 @settings(max_examples=12)
 @given(cut=st.integers(1, 10_000))
 def test_a_torn_last_line_is_dropped_and_written_over(tmp_path_factory, cut):

@@ -49,7 +49,7 @@ def test_the_shape_of_a_model_is_read(tmp_path: Path) -> None:
     file = tmp_path / "m.gguf"
     file.write_bytes(head() + b"\0" * 100)
     shape = read_shape(file)
-    assert shape == ModelShape(32_768, 24 * 2 * 64 * 4, file.stat().st_size)
+    assert shape == ModelShape(32_768, 24 * 2 * 64 * 4)
 
 
 def test_a_model_that_keeps_every_head_says_so_by_silence(tmp_path: Path) -> None:
@@ -97,4 +97,4 @@ def test_any_bytes_are_a_model_or_refused(tmp_path_factory, data: bytes, at: int
     ],
 )
 def test_a_context_fits_the_memory(trained: int, free: int | None, tokens: int) -> None:
-    assert context_tokens(ModelShape(trained, 12_288, 1), free) == tokens
+    assert context_tokens(ModelShape(trained, 12_288), free) == tokens

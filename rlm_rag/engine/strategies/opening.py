@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from rlm_rag.engine.answer import denies
 from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.carried import before
-from rlm_rag.engine.delegate import Delegate
+from rlm_rag.engine.delegation import delegation_of
 from rlm_rag.engine.ending import Driver, Ending
-from rlm_rag.engine.material import Reader
 from rlm_rag.engine.prompts.texts import Profile, load_prompt, profile_name
 from rlm_rag.engine.rlm import doubts_of, model_calls, open_rlm, record_start
 from rlm_rag.engine.services import Services
@@ -19,7 +18,6 @@ from rlm_rag.engine.strategies.answering import Answering, Prepare, Search
 from rlm_rag.engine.strategies.direct import whole_corpus
 from rlm_rag.engine.strategies.map_reduce import notes_of_all
 from rlm_rag.engine.strategies.retrieve import MOST_TOKENS, SMALL_TOKENS, Retrieve
-from rlm_rag.engine.subcalls import SubCalls
 from rlm_rag.engine.tree import Assignment, Parent, Tree
 from rlm_rag.engine.view import View
 
@@ -69,17 +67,7 @@ def _retrieve(tree: Tree, assignment: Assignment, view: View, _: ModelCalls) -> 
 
 
 def _map_reduce(tree: Tree, assignment: Assignment, view: View, calls: ModelCalls) -> _Steps:
-    subcalls = SubCalls(calls=calls, lineup=tree.lineup)
-    reader = Reader(
-        run_id=assignment.run_id,
-        subcalls=subcalls,
-        view=view,
-        coverage=tree.coverage,
-        recorder=tree.recorder,
-    )
-    delegate = Delegate(
-        subcalls=subcalls, view=view, reader=reader, concurrency=tree.limits.concurrency
-    )
+    delegate = delegation_of(tree, assignment.run_id, view, calls).delegate
     return _Steps(
         load_prompt("direct"),
         lambda: notes_of_all(view, delegate, question=assignment.question, root=assignment.root),
@@ -157,7 +145,7 @@ async def _open_answering(
         budget=tree.budget,
         limits=tree.limits,
         recorder=tree.recorder,
-        doubts=doubts_of(assignment, view),
+        doubts=doubts_of(tree, assignment, view),
         images=assignment.images,
         before=before(assignment.carried),
         takes_over=assignment.parent is not None,

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from rlm_rag.child import end_with_parent
+from rlm_rag.child import end_with_parent, private_streams
 from rlm_rag.errors import DocumentError
 from rlm_rag.loaders.parsing import wire
 from rlm_rag.loaders.parsing.parts import ParsedDocument
@@ -29,7 +29,7 @@ _MAX_SHOWN_CHARS = 200
 
 def main(processor_seconds: str, memory_bytes: str) -> None:
     """Serve until stdin ends."""
-    requests, replies = _private_streams()
+    requests, replies = private_streams()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     _bound_memory(int(memory_bytes))
@@ -97,14 +97,3 @@ def _peak_memory_bytes() -> int:
 
     kilobytes = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * kilobytes
-
-
-def _private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Move the protocol off descriptors 0 and 1, so that nothing else reads or prints there."""
-    requests = os.fdopen(os.dup(0), "rb")
-    replies = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1):
-        os.dup2(nothing, descriptor)
-    os.close(nothing)
-    return requests, replies
