@@ -94,6 +94,22 @@ def test_there_are_as_many_calls_as_it_takes(server: OpenAiChatServer) -> None:
     assert len(mapped(server, documents)[0]) == 210
 
 
+def test_a_reply_that_what_is_left_cuts_is_no_answer_of_its_document(
+    server: OpenAiChatServer,
+) -> None:
+    def script(request: Received) -> Step:
+        usage = {"prompt_tokens": 60, "completion_tokens": request.json["max_tokens"]}
+        if path_in(request) == "a.md":
+            return by_path(request)
+        return reply("half an ans", usage=usage, finish_reason="length")
+
+    server.script = script
+    answers, run = mapped(server, DOCUMENTS, limits=Limits(tokens=900, calls=None, concurrency=1))
+    assert list(answers) == ["a.md"]
+    assert run.summary.stop_reason == "budget_tokens"
+    assert run.summary.limit_detail == "what it leaves cut the reply about b.md"
+
+
 def test_a_limit_leaves_the_rest_unsent_and_is_named(server: OpenAiChatServer) -> None:
     answers, run = mapped(server, DOCUMENTS, limits=Limits(calls=2))
     assert (len(answers), run.summary.answered, run.summary.unsent) == (2, 2, 1)

@@ -280,6 +280,12 @@ class Budget:
         """
         return self._fitted(estimate, self._committed(keep_final=True, in_flight=False))
 
+    def limit_of(self, estimate: CallEstimate) -> StopReason | None:
+        """Which limit keeps a call out as it is, once nothing is in flight; None: none does."""
+        alone = self._committed(keep_final=True, in_flight=False)
+        refusal = self._refusal(estimate, alone, keep_final=True)
+        return None if refusal is None else refusal.name
+
     def count_cached(
         self, *, saved_usd: float = 0.0, model: str = "", role: CallRole = "sub"
     ) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeGuard
 
 from rlm_rag.engine import meter
+from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached, Reservation
 from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
@@ -293,6 +294,13 @@ class ModelCalls:
         prompt_tokens = count_message_tokens(messages)
         estimate = _estimate(model.facts, prompt_tokens, wanted, shortest=1)
         return self._budget.fitted(estimate).output_tokens
+
+    def limit_on(
+        self, model: PricedModel, messages: Sequence[Message], wanted: int
+    ) -> StopReason | None:
+        """Which limit leaves less than `wanted` tokens for a leaf call's reply, None for none."""
+        prompt_tokens = count_message_tokens(messages)
+        return self._budget.limit_of(_estimate(model.facts, prompt_tokens, wanted, shortest=None))
 
     def _estimate(self, model: PricedModel, asking: _Asking) -> CallEstimate:
         cap = self.output_cap(model.facts, asking.max_output_tokens)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlm_rag.engine.calls import ModelCalls
+from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.delegate import Delegate
+from rlm_rag.engine.lineup import Lineup
 from rlm_rag.engine.material import Reader
 from rlm_rag.engine.subcalls import SubCalls
-from rlm_rag.engine.tree import Tree
 from rlm_rag.engine.view import View
+from rlm_rag.trace.recorder import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +23,20 @@ class Delegation:
     delegate: Delegate
 
 
-def delegation_of(tree: Tree, run_id: str, view: View, calls: ModelCalls) -> Delegation:
+def delegation_of(
+    calls: ModelCalls,
+    *,
+    run_id: str,
+    lineup: Lineup,
+    view: View,
+    coverage: Coverage,
+    recorder: Recorder,
+    concurrency: int,
+) -> Delegation:
     """Return what delegates the documents of `view`, by the calls of that run."""
-    subcalls = SubCalls(calls=calls, lineup=tree.lineup)
+    subcalls = SubCalls(calls=calls, lineup=lineup)
     reader = Reader(
-        run_id=run_id,
-        subcalls=subcalls,
-        view=view,
-        coverage=tree.coverage,
-        recorder=tree.recorder,
+        run_id=run_id, subcalls=subcalls, view=view, coverage=coverage, recorder=recorder
     )
-    delegate = Delegate(
-        subcalls=subcalls, view=view, reader=reader, concurrency=tree.limits.concurrency
-    )
+    delegate = Delegate(subcalls=subcalls, view=view, reader=reader, concurrency=concurrency)
     return Delegation(subcalls, reader, delegate)

@@ -16,11 +16,11 @@ from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.citations import content_digest
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.delegate import Delegate
+from rlm_rag.engine.delegation import delegation_of
 from rlm_rag.engine.lineup import Lineup, open_lineup
-from rlm_rag.engine.material import Reader
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.past import Past
-from rlm_rag.engine.subcalls import LeafReply, SubCalls
+from rlm_rag.engine.subcalls import LeafReply
 from rlm_rag.engine.view import View
 from rlm_rag.errors import UsageError
 from rlm_rag.indexes.requests import Retriever
@@ -184,19 +184,21 @@ class Mapper:
             past=Past(),
             keeps_final=False,
         )
-        subcalls = SubCalls(calls=calls, lineup=lineup)
-        reader = Reader(
+        delegation = delegation_of(
+            calls,
             run_id=self._run_id,
-            subcalls=subcalls,
+            lineup=lineup,
             view=view,
             coverage=Coverage(),
             recorder=recorder,
+            concurrency=limits.concurrency,
         )
-        return Delegate(subcalls=subcalls, view=view, reader=reader, concurrency=limits.concurrency)
+        return delegation.delegate
 
     def _take(self, path: str, reply: LeafReply) -> None:
         if reply.limit is not None:
-            detail = (reply.error or "").removeprefix("not sent: ")
+            cut = f"what it leaves cut the reply about {path}"
+            detail = cut if reply.error is None else reply.error.removeprefix("not sent: ")
             self._stopped = self._stopped or (reply.limit, detail)
             return
         self._answered += reply.ok

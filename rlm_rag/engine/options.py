@@ -99,15 +99,9 @@ def from_trace(
             f"the run sent headers that are not given now: {', '.join(missing)}",
             hint="traces keep no header's value; give headers={...}",
         )
-    models, cache = recorded["models"], recorded["cache"]
+    cache = recorded["cache"]
     return RunOptions(
-        names=ModelNames(
-            model=models["model"],
-            sub_model=models["sub_model"],
-            at_depth={int(depth): name for depth, name in models["at_depth"].items()},
-            fallbacks=tuple(models["fallbacks"]),
-            allowed=tuple(models["allowed"]),
-        ),
+        names=_names(recorded["models"]),
         asking=ModelSettings(
             api_base=api_base or recorded["api_base"],
             headers=headers,
@@ -129,6 +123,16 @@ def from_trace(
         cache=cache if isinstance(cache, bool) else Path(cache),
         on_event=on_event,
         offers=offers,
+    )
+
+
+def _names(models: Mapping[str, Any]) -> ModelNames:
+    return ModelNames(
+        model=models["model"],
+        sub_model=models["sub_model"],
+        at_depth={int(depth): name for depth, name in models["at_depth"].items()},
+        fallbacks=tuple(models["fallbacks"]),
+        allowed=tuple(models["allowed"]),
     )
 
 

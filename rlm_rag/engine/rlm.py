@@ -55,7 +55,7 @@ async def open_repl(tree: Tree, assignment: Assignment, view: View) -> AsyncIter
         SandboxUnavailableError: no worker started.
     """
     run_id, calls = assignment.run_id, model_calls(tree, assignment)
-    delegation = delegation_of(tree, run_id, view, calls)
+    delegation = delegating(tree, run_id, view, calls)
     children = Children(
         tree=tree,
         parent=assignment,
@@ -144,6 +144,19 @@ def model_calls(tree: Tree, assignment: Assignment) -> ModelCalls:
         past=tree.past,
         keeps_final=assignment.depth == 0,
         on_text=tree.on_text,
+    )
+
+
+def delegating(tree: Tree, run_id: str, view: View, calls: ModelCalls) -> Delegation:
+    """Return what hands the documents of `view` to sub-models, for one run of a tree."""
+    return delegation_of(
+        calls,
+        run_id=run_id,
+        lineup=tree.lineup,
+        view=view,
+        coverage=tree.coverage,
+        recorder=tree.recorder,
+        concurrency=tree.limits.concurrency,
     )
 
 

@@ -34,7 +34,7 @@ class LeafReply:
     """What a sub-model or a child came to; `too_long` says that its prompt passed the window.
 
     `citations` are those of a child's answer, as they were checked. `limit` names the limit that
-    kept it from being sent.
+    kept it from being sent, or from a longer reply than the one that is `truncated`.
     """
 
     text: str
@@ -162,7 +162,9 @@ class SubCalls:
             return reply
         larger = self._larger_cap(model, messages, completion)
         if larger is None:
-            return reply
+            sent = self.reply_tokens(model)
+            limit = None if sent is None else self._calls.limit_on(model, messages, sent)
+            return replace(reply, limit=limit)
         try:
             whole = _reply(await self._send(model, messages, caller, larger))
         except (LimitReached, ModelError):

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from rlm_rag.engine.answer import denies
 from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.carried import before
-from rlm_rag.engine.delegation import delegation_of
 from rlm_rag.engine.ending import Driver, Ending
 from rlm_rag.engine.prompts.texts import Profile, load_prompt, profile_name
-from rlm_rag.engine.rlm import doubts_of, model_calls, open_rlm, record_start
+from rlm_rag.engine.rlm import delegating, doubts_of, model_calls, open_rlm, record_start
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.strategies.answering import Answering, Prepare, Search
 from rlm_rag.engine.strategies.direct import whole_corpus
@@ -67,7 +66,7 @@ def _retrieve(tree: Tree, assignment: Assignment, view: View, _: ModelCalls) -> 
 
 
 def _map_reduce(tree: Tree, assignment: Assignment, view: View, calls: ModelCalls) -> _Steps:
-    delegate = delegation_of(tree, assignment.run_id, view, calls).delegate
+    delegate = delegating(tree, assignment.run_id, view, calls).delegate
     return _Steps(
         load_prompt("direct"),
         lambda: notes_of_all(view, delegate, question=assignment.question, root=assignment.root),

@@ -37,6 +37,7 @@ from rlm_rag.sandbox.inside.snapshot import Snapshots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 WORKER_FAILED = 4
@@ -185,32 +186,15 @@ class Worker:
             offered = {name: bound[name] for name in bound if services.offers(name)}
             return names.capabilities_text(offered, init["info"] if wrong else live)
 
-        def add_context(path: str, content: str) -> Text:
-            """Add a text to `context` and to search, under `added:/`; returns its path."""
-            added = services.text("add_context", path, content)
-            if documents is not None and not isinstance(added, Reply):
-                add_document(bound["context"], documents, str(added), content)
-            return added
-
         def records(path: str | None = None) -> list[dict[str, Any]]:
             """The rows of CSV, JSON, JSON lines and lines of name=value, as dicts."""
             if tables is None:
                 raise ValueError("records: there is no corpus here")
             return tables.of(path)
 
-        def load_library(name: str) -> Any:
-            """Add a library of the caller to `context` and to search; returns the paths."""
-            added, wrong = services.fetch("load_library", name)
-            if wrong is not None:
-                return Reply.failed(services.said("load_library", wrong))
-            for path, content in added:
-                if documents is not None:
-                    add_document(bound["context"], documents, path, content)
-            return [path for path, _ in added]
-
         bound["capabilities"] = capabilities
         bound["records"] = records
-        for function in (add_context, load_library):
+        for function in _adding(services, bound.get("context"), documents):
             bound[function.__name__] = forgiving(function, services.said)
         space.bind(bound)
         names.hint_on_open(packed)
@@ -279,6 +263,31 @@ def _opened(init: dict[str, Any]) -> tuple[PackedCorpus | None, Documents | None
     # A text stays as it was given; what is added to it is found by search alone.
     added = () if init["shape"] == "text" else init["added"]
     return packed, Documents(packed, init["numbers"], added)
+
+
+def _adding(
+    services: Services, context: Any, documents: Documents | None
+) -> tuple[Callable[..., Any], ...]:
+    """Return the functions that add documents; without `documents` `context` stays as it is."""
+
+    def add_context(path: str, content: str) -> Text:
+        """Add a text to `context` and to search, under `added:/`; returns its path."""
+        added = services.text("add_context", path, content)
+        if documents is not None and not isinstance(added, Reply):
+            add_document(context, documents, str(added), content)
+        return added
+
+    def load_library(name: str) -> Any:
+        """Add a library of the caller to `context` and to search; returns the paths."""
+        added, wrong = services.fetch("load_library", name)
+        if wrong is not None:
+            return Reply.failed(services.said("load_library", wrong))
+        for path, content in added:
+            if documents is not None:
+                add_document(context, documents, path, content)
+        return [path for path, _ in added]
+
+    return add_context, load_library
 
 
 def _undo_process_settings() -> None:
