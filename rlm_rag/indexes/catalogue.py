@@ -117,6 +117,14 @@ class Catalogue:
                 found[number] = Outlined(same, outlined.said)
         return found
 
+    def doubted(self) -> dict[int, str]:
+        """Return what is said of the known documents whose definitions were only scanned for."""
+        self._read_keys()
+        kept = self._cache.doubted().items()
+        found = {self._numbers[key]: said for key, said in kept if key in self._numbers}
+        passing = self._passing.items()
+        return found | {number: one.said for number, one in passing if one.said is not None}
+
     def unknown(self) -> list[int]:
         """Return the documents whose definitions were not looked for yet, in their order."""
         return [number for number in range(len(self._corpus)) if not self._is_known(number)]

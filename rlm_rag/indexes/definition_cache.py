@@ -79,6 +79,15 @@ class DefinitionCache:
         outlined = ((digest, _outlined(said, rows)) for digest, said, rows in found)
         return {digest: one for digest, one in outlined if one is not None}
 
+    def doubted(self) -> dict[bytes, str]:
+        """Return, by their digests, what is said of how definitions were found, where it is."""
+        found: list[tuple[bytes, object]] = []
+        with self._guarded() as database:
+            found = database.execute(
+                "SELECT digest, said FROM documents WHERE said IS NOT NULL"
+            ).fetchall()
+        return {digest: said for digest, said in found if isinstance(said, str)}
+
     def add(self, documents: Iterable[tuple[bytes, Outlined]]) -> None:
         """Keep what was found in documents, in one step."""
         with self._guarded() as database:

@@ -6,7 +6,7 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from rlm_rag.indexes.catalogue import Catalogue
@@ -31,12 +31,14 @@ class LookedUp:
     """What was found of a name in one spelling, in the documents' order, 501 at most.
 
     `found` and `said` have the number of the document that each is of; `said` is of how the
-    definitions were found. `late` tells that not all documents could be parsed in time.
+    definitions were found. `late` tells that not all documents could be parsed in time. Where
+    no spelling was found, `doubts` is, as `said`, of documents that hold the name all the same.
     """
 
     found: tuple[tuple[int, Symbol], ...]
     said: tuple[tuple[int, str], ...] = ()
     late: bool = False
+    doubts: tuple[tuple[int, str], ...] = ()
 
 
 class _Lookup:
@@ -63,6 +65,12 @@ class _Lookup:
         """Return what is found, and what must be said of it."""
         symbols = tuple(islice(found, MAX_SYMBOLS + 1))
         return LookedUp(symbols, tuple((at, said) for said, at in self._said.items()), self._late)
+
+    def doubts(self, case: int) -> tuple[tuple[int, str], ...]:
+        """Return what is said of documents that hold the name, though none seems to define it."""
+        doubted = self._catalogue.doubted()
+        holding = self._holding(sorted(doubted), case)
+        return tuple((number, doubted[number]) for number, _ in holding)
 
     def defined(self, case: int) -> Iterator[tuple[int, Symbol]]:
         """Yield the definitions of the name, in the documents' order."""
@@ -176,7 +184,11 @@ def look_up(
     `case` is 0, or `re.IGNORECASE`. Documents are parsed for so many seconds.
     """
     lookup = _Lookup(corpus, catalogue, allowed, request.name.strip(), time.monotonic() + seconds)
-    return lookup.result(lookup.used(case) if request.references else lookup.defined(case))
+    if request.references:
+        return lookup.result(lookup.used(case))
+    one = lookup.result(lookup.defined(case))
+    # Of all spellings, after which no other is tried.
+    return replace(one, doubts=lookup.doubts(case)) if case and not one.found else one
 
 
 def symbols(request: SymbolsRequest, looked_up: Callable[[int, float], LookedUp]) -> SymbolsResult:
@@ -207,9 +219,10 @@ def symbols(request: SymbolsRequest, looked_up: Callable[[int, float], LookedUp]
 
 
 def _said(one: LookedUp) -> Iterator[str]:
-    yield from (text for _, text in one.said[:_MAX_SAID])
-    if len(one.said) > _MAX_SAID:
-        yield f"and so for {len(one.said) - _MAX_SAID} more documents"
+    told = list(dict.fromkeys(text for _, text in (*one.said, *one.doubts)))
+    yield from told[:_MAX_SAID]
+    if len(told) > _MAX_SAID:
+        yield f"and so for {len(told) - _MAX_SAID} more documents"
     if one.late:
         yield "not all documents are parsed yet: those left were scanned; ask again for better"
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes import parsers
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.read import MAX_READ_CHARS, MAX_READ_LINES
 from rlm_rag.indexes.requests import (
@@ -158,6 +159,18 @@ def test_a_name_that_nothing_defines_is_said(answerer: Answerer) -> None:
     assert isinstance(result, SymbolsResult)
     assert result.symbols == ()
     assert result.note is not None
+
+
+def test_where_none_is_found_it_is_said_that_a_document_was_only_scanned(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsers, "MAX_PARSED_BYTES", 10)
+    answerer = answers({"a.py": "def other():\n    no_such_thing\n"})
+    result = answerer.answer(SymbolsRequest("no_such_thing"))
+    assert isinstance(result, SymbolsResult)
+    assert result.symbols == ()
+    assert "no definition of 'no_such_thing' found" in str(result.note)
+    assert "a lexical scan found this" in str(result.note)
 
 
 def test_symbols_of_nothing_are_refused(answerer: Answerer) -> None:
