@@ -36,6 +36,8 @@ def read_tree(
     root = os.path.realpath(root).rstrip("/")
     names, by_git = _list(root, options, report)
     leads = follow_links(root, names, report) if options.follow_symlinks else {}
+    if only is not None:
+        report.skipped[:] = [one for one in report.skipped if only(one.path)]
     folders = Folders(root, report, by_git=by_git)
     # Of an empty one, too.
     folders.holds(root)

@@ -48,7 +48,11 @@ def test_a_glob_names_files_of_the_folder_before_it(folder: Path) -> None:
 
 
 def test_a_glob_that_matches_nothing_is_an_error_that_names_it(folder: Path) -> None:
-    with pytest.raises(EmptyCorpusError, match=r"src/\*\.rs"):
+    (folder / "src" / ".hidden").write_text("what the glob does not name\n")
+    with pytest.raises(EmptyCorpusError, match=r"There is no document in src/\*\.rs"):
+        paths("src/*.rs")
+    (folder / "src" / ".hidden.rs").write_text("what it names\n")
+    with pytest.raises(EmptyCorpusError, match=r"Skipped: 1 hidden\."):
         paths("src/*.rs")
     with pytest.raises(SourceError, match="No such file"):
         paths("nowhere/*.rs")

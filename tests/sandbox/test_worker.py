@@ -156,6 +156,8 @@ def test_bound_names_come_back_and_overwriting_is_reported(worker: RawWorker) ->
         ("answer['ready'] = True", "", True),
         ("FINAL('c')", "c", True),
         ("FINAL({'a': (1, 2)})", '{\n  "a": [\n    1,\n    2\n  ]\n}', True),
+        ("FINAL([float('nan'), -float('inf'), 1.5])", "[\n  null,\n  null,\n  1.5\n]", True),
+        ("FINAL({float('nan'): 1})", "{nan: 1}", True),
         ("FINAL(None)", "", True),
         ("found = 'c'; FINAL_VAR('found')", "c", True),
         ("found = ['c']; FINAL_VAR(found)", '[\n  "c"\n]', True),

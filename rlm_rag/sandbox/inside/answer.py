@@ -71,19 +71,43 @@ class Answer:
 
 
 def readable(value: Any) -> str:
-    """Return a value as text for a person: a str as it is, containers as JSON where they can be."""
+    """Return a value as text for a person: a str as it is, containers as JSON where they can be.
+
+    In JSON, a number that is none or infinite is null.
+    """
     if isinstance(value, str):
         return str(value)
     if value is None:
         return ""
     if isinstance(value, (dict, list, tuple)):
-        import json
-
         try:
-            return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+            return _as_json(value)
         except (TypeError, ValueError, RecursionError):
             return repr(value)
     return str(value)
+
+
+def _as_json(value: Any) -> str:
+    import json
+
+    def dumped(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False)
+
+    try:
+        return dumped(value)
+    except ValueError:
+        return dumped(_finite(value))
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with null where a number is none, or infinite: JSON has neither."""
+    if isinstance(value, float) and value - value != 0:
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
 
 
 def _truth(value: Any) -> bool:
