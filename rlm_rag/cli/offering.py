@@ -14,7 +14,7 @@ from rlm_rag.cli import streams
 from rlm_rag.cli.display import Display
 from rlm_rag.cli.model_options import pairs
 from rlm_rag.cli.options import Command, decorated
-from rlm_rag.errors import UsageError
+from rlm_rag.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
     from rlm_rag.engine.offers import AskUser, Question
@@ -57,7 +57,7 @@ def take_offering(options: dict[str, Any]) -> tuple[Offering, dict[str, Any] | N
     """Take the values of `offering_options` out of all the options: for `RLM`, and the schema.
 
     Raises:
-        UsageError: a library that is not NAME=SOURCE, or a schema that cannot be read.
+        UsageError: a library that is not NAME=SOURCE, or not there; a schema that cannot be read.
     """
     return Offering(
         libraries=_libraries(options.pop("library")), artifacts=options.pop("artifacts")
@@ -65,7 +65,15 @@ def take_offering(options: dict[str, Any]) -> tuple[Offering, dict[str, Any] | N
 
 
 def _libraries(given: Sequence[str]) -> dict[str, str]:
-    return dict(pairs("--library", given, "handbook=./handbook"))
+    libraries = dict(pairs("--library", given, "handbook=./handbook"))
+    if libraries:
+        from rlm_rag.loaders.source import check_source
+    for name, source in libraries.items():
+        try:
+            check_source(source)
+        except SourceError as error:
+            raise UsageError(f"--library {name}: {error.message}", hint=error.hint) from error
+    return libraries
 
 
 def _schema(path: Path | None) -> dict[str, Any] | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, Unpack
 
@@ -15,12 +16,14 @@ from rlm_rag.cli.completion import files
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.options import Loading, json_option, opened, source_options
 from rlm_rag.errors import UsageError
+from rlm_rag.globs import without_part
 
 if TYPE_CHECKING:
     from rlm_rag.api import SearchableCorpus
     from rlm_rag.corpus import Document
 
 FORMATS = ("jsonl", "markdown", "xml")
+_MAGIC = re.compile(r"[*?\[]")
 EXAMPLE = "for example: rlm-rag pack ./repo -o repo.jsonl"
 
 
@@ -61,9 +64,13 @@ def pack(
         raise UsageError(
             "pack writes JSON lines already", hint="--json goes with --list or with --output"
         )
+    if output is None and streams.is_closed():
+        raise UsageError("standard output is closed", hint="choose a place with -o")
     if output is not None and any(_is_same_file(source, output) for source in sources):
         raise UsageError(f"{output} is the source itself", hint="choose another place with -o")
     with opened(sources, **loading) as corpus:
+        if output is not None:
+            _check_is_no_document(corpus, sources, output)
         if as_list:
             _list(corpus, as_json=as_json)
         elif output is None:
@@ -79,6 +86,35 @@ def _is_same_file(source: str, output: Path) -> bool:
         return output.is_file() and output.samefile(source)
     except (OSError, ValueError):
         return False
+
+
+def _check_is_no_document(corpus: SearchableCorpus, sources: Sequence[str], output: Path) -> None:
+    """Refuse to replace a file that is a document of the corpus.
+
+    Raises:
+        UsageError: it lies in the folder of a source, and a document has its path.
+    """
+    if not output.is_file():
+        return
+    target = output.resolve()
+    folders = filter(None, map(_folder_of, sources))
+    within = {target.relative_to(one).as_posix() for one in folders if target.is_relative_to(one)}
+    for path in map(without_part, corpus.paths() if within else ()):
+        # Of several sources, each path has the name of its own before it.
+        if path in within or path.partition("/")[2] in within:
+            raise UsageError(
+                f"{output} is a document of the source, and would be replaced",
+                hint=f"choose another place with -o, or leave it out: --exclude {output.name}",
+            )
+
+
+def _folder_of(source: str) -> Path | None:
+    """Return the folder that a source, or NAME=SOURCE, is or, of a glob, begins with."""
+    named = Path(source if os.path.lexists(source) else source.partition("=")[2] or source)
+    parents = named.parents if _MAGIC.search(str(named)) else ()
+    # Not `is_dir`, which raises where a text is too long to be a path.
+    folder = next((one for one in (named, *parents) if os.path.isdir(one)), None)  # noqa: PTH112
+    return None if folder is None else folder.resolve()
 
 
 def _list(corpus: SearchableCorpus, *, as_json: bool) -> None:

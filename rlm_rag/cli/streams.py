@@ -14,6 +14,7 @@ from rlm_rag.cli import terminal
 
 SCHEMA_VERSION = 1
 _begun = False
+_is_closed = False
 
 
 class OutputError(Exception):
@@ -29,6 +30,8 @@ class ReaderLeft(Exception):
 
 def prepare() -> None:
     """Make both streams safe to write any text to, whatever the locale; closed ones swallow."""
+    global _is_closed
+    _is_closed = sys.stdout is None
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -65,6 +68,11 @@ def flush_or_discard() -> None:
         sys.stdout.flush()
     except (OSError, ValueError):
         sys.stdout = _nowhere()
+
+
+def is_closed() -> bool:
+    """Whether the command was started without a standard output (`>&-`)."""
+    return _is_closed
 
 
 def has_begun() -> bool:

@@ -52,6 +52,11 @@ def parse_address(source: str) -> GitAddress | WebAddress | str | None:
     return None
 
 
+def lies_here(source: str) -> bool:
+    """Whether a source is no address of the network, and no plugin's either."""
+    return "://" not in source and not isinstance(parse_address(source), (GitAddress, WebAddress))
+
+
 def without_credentials(url: str) -> str:
     """Return an address without the name and password of a user, which are nobody's business."""
     try:

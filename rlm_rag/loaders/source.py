@@ -13,6 +13,7 @@ from typing import Unpack
 from rlm_rag.corpus import Corpus
 from rlm_rag.errors import EmptyCorpusError, UsageError
 from rlm_rag.globs import without_part
+from rlm_rag.loaders.addresses import lies_here
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.keeping import Keeping, Reading, load_kept
 from rlm_rag.loaders.memory import FileMemory
@@ -20,6 +21,7 @@ from rlm_rag.loaders.opened import OpenedSource
 from rlm_rag.loaders.opening import open_source, open_text
 from rlm_rag.loaders.options import Entry, LoadArguments, LoadOptions, LoadReport, Progress
 from rlm_rag.loaders.paths import numbered_path
+from rlm_rag.loaders.stdin import STDIN
 
 Source = str | os.PathLike[str] | Mapping[str, str] | Iterable[object]
 
@@ -91,6 +93,16 @@ def load_sources(
     label = "any of: " + ", ".join(one.label for one in opened)
     joined = OpenedSource("documents", entries, "sources", label)
     return _pack(joined, options, merged, memory, _origin(opened, options, names), keeping)
+
+
+def check_source(source: str) -> None:
+    """Look whether a source of this machine is there; addresses are left to be fetched later.
+
+    Raises:
+        SourceError: it is missing, unreadable, or of no known kind.
+    """
+    if source != STDIN and lies_here(source):
+        open_source(source, Intake(LoadOptions(), LoadReport(), FileMemory()))
 
 
 def _pack(

@@ -60,9 +60,11 @@ async def ask(
 
 
 async def _watch(stream: Stream, left: Left) -> None:
-    while not await left():
+    while True:
+        if await left():
+            stream.cancel()
+            return
         await asyncio.sleep(_LOOK_SECONDS)
-    stream.cancel()
 
 
 async def _ended(stream: Stream) -> None:

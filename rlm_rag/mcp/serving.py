@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from rlm_rag.api import SearchableCorpus
-from rlm_rag.loaders.addresses import GitAddress, WebAddress, parse_address
+from rlm_rag.loaders.addresses import lies_here
 from rlm_rag.mcp.editions import Editions
 from rlm_rag.mcp.ending import run_until_asked
 from rlm_rag.mcp.http import serve_http
@@ -43,7 +43,9 @@ async def _serve(
     rlm: RLM | None,
     listener: socket.socket | None,
 ) -> None:
-    editions = Editions(load, looks_again=all(map(_lies_here, sources)))
+    # An address would be fetched at each look.
+    here = all(lies_here(source.partition("=")[2] or source) for source in sources)
+    editions = Editions(load, looks_again=here)
     named = ", ".join(map(printable_line, sources))
     server = CorpusServer(editions, sources=named, rlm=rlm).protocol()
     serving = serve_stdio(server) if listener is None else serve_http(server, listener)
@@ -66,9 +68,3 @@ async def _with_first_look(editions: Editions, serving: Coroutine[Any, Any, None
         for task in (server, looking):
             task.cancel()
         await asyncio.gather(server, looking, return_exceptions=True)
-
-
-def _lies_here(source: str) -> bool:
-    """Whether a source, or NAME=SOURCE, is no address, which would be fetched at each look."""
-    address = parse_address(source.partition("=")[2] or source)
-    return "://" not in source and not isinstance(address, (GitAddress, WebAddress))

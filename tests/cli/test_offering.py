@@ -59,6 +59,7 @@ def test_an_answer_that_does_not_fit_exits_with_one(
         (["--schema", "missing.json"], "--schema missing.json: No such file"),
         (["--schema", "/dev/null"], "is no JSON"),
         (["--library", "handbook"], "no such pair"),
+        (["--library", "handbook=/nowhere"], "--library handbook: No such file or folder"),
     ],
 )
 def test_what_cannot_be_offered_exits_with_two(rlm_rag: Run, flags: list[str], words: str) -> None:

@@ -3,9 +3,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from rlm_rag.cli.main import main
 
 from .conftest import Run
 
@@ -135,3 +138,40 @@ def test_a_source_is_not_written_over(rlm_rag: Run, tmp_path: Path) -> None:
         assert done.returncode == 2
         assert "is the source itself" in done.stderr
     assert source.read_text() == "kept\n"
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [["REPO"], ["REPO", "other"], ["mine=REPO", "other"], ["REPO/src/*.py"], ["REPO/src"]],
+    ids=["folder", "one of several", "named", "glob", "folder within"],
+)
+def test_a_document_of_the_source_is_not_replaced(
+    repo: Path,
+    tmp_path: Path,
+    sources: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("other").mkdir()
+    Path("other/retry.py").write_text("def other(): pass\n")
+    named = [source.replace("REPO", str(repo)) for source in sources]
+    document = repo / "src" / "retry.py"
+    before = document.read_bytes()
+    assert main(["pack", *named, "-o", str(document)]) == 2
+    assert "is a document of the source, and would be replaced" in capsys.readouterr().err
+    assert document.read_bytes() == before
+    # One of the same name elsewhere is none, nor is a file that is not there yet.
+    Path("retry.py").write_text("replaced\n")
+    for output in (Path("retry.py"), repo / "new.jsonl"):
+        assert main(["pack", *named, "-o", str(output)]) == 0
+        assert output.read_text().startswith('{"path": ')
+
+
+def test_without_a_standard_output_nothing_is_packed_for_it(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["pack", str(repo)]) == 2
+    sys.stdout.close()
+    assert "standard output is closed" in capsys.readouterr().err
