@@ -39,7 +39,7 @@ def test_the_reference_has_every_command_with_the_options_of_its_help(
             r"^##+ rlm-rag ([a-z -]+)\n(.*?)(?=^##|\Z)", generated.command_reference(), re.M | re.S
         )
     )
-    context = click.Context(root, info_name="rlm-rag")
+    context = click.Context(root, info_name="rlm-rag", **root.context_settings)
     for name in COMMANDS:
         command = root.get_command(context, name)
         assert command is not None

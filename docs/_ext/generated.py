@@ -36,7 +36,8 @@ def _append(app: Any, page: str, source: list[str]) -> None:
 
 def command_reference() -> str:
     """Return a section of Markdown for each command: its usage, its help, its options."""
-    return "\n".join(_sections(root, click.Context(root, info_name="rlm-rag"), level=2))
+    context = click.Context(root, info_name="rlm-rag", **root.context_settings)
+    return "\n".join(_sections(root, context, level=2))
 
 
 def settings_reference() -> str:
