@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from rlm_rag.distributed.placement import numbers_by_shard
 from rlm_rag.distributed.ray_node import Assignment, Failed, ShardHost, digest_of
@@ -21,7 +25,8 @@ R = TypeVar("R")
 
 # Sent at once: two of them wait for each shard at most.
 _BATCH_BYTES = 8 << 20
-# Ray takes 15 to 20 s to see that a node is gone, and then starts a process elsewhere.
+_CONNECT_SECONDS = 1.0
+# A node may be gone before Ray sees it, which takes 20 s; then a process starts elsewhere.
 _START_SECONDS = 90.0
 # The first search builds the index of the shard; later ones take milliseconds.
 _ANSWER_SECONDS = 3600.0
@@ -51,11 +56,8 @@ class RayShards:
             )
             for at, numbers in enumerate(self._numbers)
         ]
-        # Not detached: whatever becomes of this process, Ray ends them with it. They take no
-        # share of a processor that Ray counts, for they wait most of the time.
-        options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
-        self._kind = ray.remote(ShardHost).options(scheduling_strategy="SPREAD", **options)
         self._actors: dict[int, Any] = {}
+        self._nodes: dict[int, str] = {}
         self._lost: dict[int, tuple[str, float]] = {}
 
     def __len__(self) -> int:
@@ -106,7 +108,9 @@ class RayShards:
         Raises:
             ShardsLost: one cannot be started.
         """
-        self._actors |= {at: self._kind.remote(self._assignments[at]) for at in numbers}
+        for at, node in self._placed(numbers):
+            self._nodes[at] = node
+            self._actors[at] = _started(self._assignments[at], node)
         failed: dict[int, str] = {}
         for at in self._beginning(numbers, failed):
             try:
@@ -121,6 +125,16 @@ class RayShards:
             raise ShardsLost
         if failed:
             self._start(list(failed), attempt + 1)
+
+    def _placed(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Yield a node for each of the shards, where there are fewest, and the same as before."""
+        up = _nodes_up() if numbers else []
+        counts = Counter(self._nodes[at] for at in self._actors)
+        for at in numbers:
+            last = self._nodes.get(at)
+            node = min(up, key=lambda one: (counts[one], one != last, one))
+            counts[node] += 1
+            yield at, node
 
     def _beginning(self, numbers: Sequence[int], failed: dict[int, str]) -> Iterator[int]:
         """Yield the shards whose documents must be sent; note what failed."""
@@ -173,6 +187,39 @@ class RayShards:
     def _lose(self, numbers: Sequence[int] | Mapping[int, object], why: str) -> None:
         until = time.monotonic() + _LOST_SECONDS
         self._lost.update(dict.fromkeys(numbers, (why, until)))
+
+
+def _started(assignment: Assignment, node: str) -> Any:
+    # Not detached: whatever becomes of this process, Ray ends the actor with it. It takes no
+    # share of a processor that Ray counts, for it waits most of the time.
+    return (
+        ray.remote(ShardHost)
+        .options(
+            num_cpus=0,
+            max_restarts=0,
+            max_task_retries=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=True),
+        )
+        .remote(assignment)
+    )
+
+
+def _nodes_up() -> list[str]:
+    """Return the nodes that can be reached; Ray itself takes 20 s to see that one cannot.
+
+    Raises:
+        RetrievalError: there is none.
+    """
+    up = []
+    for node in ray.nodes():
+        place = (node["NodeManagerAddress"], node["NodeManagerPort"])
+        with suppress(OSError):
+            if node["Alive"]:
+                socket.create_connection(place, _CONNECT_SECONDS).close()
+                up.append(node["NodeID"])
+    if not up:
+        raise RetrievalError("no node of the Ray cluster can be reached")
+    return up
 
 
 def _got(reference: Any) -> Any:
