@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -66,7 +67,13 @@ def test_it_opens_in_the_browser_that_is_named_and_in_none_without_a_display(
     assert (told["path"], told["opened"]) == (str(page), True)
     assert told["bytes"] == page.stat().st_size
     assert opened.read_text().strip() == page.as_uri()
-    done = rlm_rag("trace", "view", str(trace), "-o", str(page))
+    opened.unlink()
+    # One of the terminal, which would take it over.
+    (tmp_path / "bin").mkdir()
+    browser.rename(tmp_path / "bin" / "www-browser")
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    done = rlm_rag("trace", "view", str(trace), "-o", str(page), env={"PATH": path})
+    assert not opened.exists()
     assert done.stdout == f"{page}\n"
     assert "no browser was opened" in done.stderr
 

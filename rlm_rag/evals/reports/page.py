@@ -32,7 +32,7 @@ def to_html(report: Report) -> str:
     strategies = list(dict.fromkeys(cell.strategy for cell in report.cells))
     numbers = {name: number for number, name in enumerate(strategies)}
     for task, cells in report.by_task():
-        body += [f"<h2>{escaped(task)}</h2>", _charts(cells, numbers), _table(cells)]
+        body += [f"<h2>{escaped(task)}</h2>", _charts(cells, numbers), _table(task, cells)]
     pieces = document(
         title="Benchmarks",
         body=f"<main>{''.join(body)}</main>",
@@ -93,13 +93,15 @@ def _lines(
     return lines
 
 
-def _table(cells: Iterable[Cell]) -> str:
+def _table(task: str, cells: Iterable[Cell]) -> str:
     head = "".join(f"<th>{escaped(name)}</th>" for name in COLUMNS)
     rows = (
         "<tr>" + "".join(f"<td>{escaped(value)}</td>" for value in row(cell)) + "</tr>"
         for cell in cells
     )
     return (
-        f'<div class="table"><table><thead><tr>{head}</tr></thead>'
+        # Who scrolls by keys has to reach what scrolls.
+        f'<div class="table" tabindex="0" role="group" aria-label="Figures of {escaped(task)}">'
+        f"<table><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )

@@ -210,7 +210,7 @@ def _hit(hit: Mapping[str, Any]) -> dict[str, Any]:
     """A hit's place, the words said of it, and its text."""
     text = next((hit[name] for name in ("snippet", "text", "signature") if name in hit), "")
     said = [f"{name} {_value(hit[name])}" for name in ("score", "kind", "scope") if hit.get(name)]
-    place = printable_line(str(hit.get("path", "")))
     line, end = hit.get("line"), hit.get("end_line")
     lines = f"{line}" if end in (None, line) else f"{line}-{end}"
-    return {"place": f"{place}:{lines}", "said": ", ".join(said), "text": printable(str(text))}
+    place = printable_line(f"{hit.get('path', '')}:{lines}")
+    return {"place": place, "said": ", ".join(said), "text": printable(str(text))}
