@@ -76,6 +76,11 @@ def _check(sources: Sequence[str], http: bool, port: int | None) -> None:
         raise UsageError("standard input is where the client speaks", hint="name a file or folder")
     if port is not None and not http:
         raise UsageError("--port goes with --http", hint=f"rlm-rag mcp --http --port {port} ...")
+    if not http and (sys.stdin is None or streams.is_closed()):
+        raise UsageError(
+            "standard input or output is closed, over which a client speaks",
+            hint="have the client start this command, or use --http",
+        )
     try:
         import mcp  # noqa: F401
     except ImportError as error:

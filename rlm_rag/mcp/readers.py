@@ -42,7 +42,7 @@ class Readers:
 
     async def aclose(self) -> None:
         """End the processes; requests under way fail. Idempotent."""
-        for each in self._asked:
+        for each in list(self._asked):
             await asyncio.wrap_future(loop_thread().submit(each.aclose()))
 
     async def _retrieve(self, request: AnyRequest) -> Result:

@@ -91,7 +91,8 @@ class CorpusServer:
             async with self._editions.current() as edition:
                 if name == ASK and self._rlm is not None:
                     # The request of HTTP; a client over standard streams leaves with all it asked.
-                    left = context.request.is_disconnected if context.request else None
+                    request = context.request
+                    left = None if request is None else request.is_disconnected
                     question = arguments["question"]
                     return await ask(self._rlm, edition.corpus, question, tell=tell, left=left)
                 lookup = LOOKUPS[name]

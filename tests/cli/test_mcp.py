@@ -32,6 +32,14 @@ def test_what_cannot_be_served_is_told_before_anything_is_read(
     assert shown.out == ""
 
 
+def test_without_standard_streams_there_is_nobody_to_serve(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["mcp", "docs"]) == 2
+    assert "standard input or output is closed" in capsys.readouterr().err
+
+
 def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     from rlm_rag.mcp.http import listening
 
