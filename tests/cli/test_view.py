@@ -72,7 +72,9 @@ def test_it_opens_in_the_browser_that_is_named_and_in_none_without_a_display(
     (tmp_path / "bin").mkdir()
     browser.rename(tmp_path / "bin" / "www-browser")
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-    done = rlm_rag("trace", "view", str(trace), "-o", str(page), env={"PATH": path})
+    done = rlm_rag(
+        "trace", "view", str(trace), "-o", str(page), env={"PATH": path, "TERM": "xterm"}
+    )
     assert not opened.exists()
     assert done.stdout == f"{page}\n"
     assert "no browser was opened" in done.stderr

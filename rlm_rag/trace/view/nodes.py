@@ -6,10 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-KINDS = (
-    *("run", "stage", "turn", "prompt", "reply", "call", "block", "service", "retrieval"),
-    *("task", "note", "answer"),
-)
 State = Literal["ok", "error", "open"]
 Form = Literal["text", "code", "markdown", "error", "hits", "facts"]
 

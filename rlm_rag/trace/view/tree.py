@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rlm_rag.trace.events import (
@@ -219,12 +218,10 @@ class Tree:
         number = self._service(place, event.block, event.seq, now)
         service = self._drafts[number]
         service.parts += parts.served_parts(event)
+        if service.kind != "task":
+            service.title, service.end, service.state = parts.title(event.name), now, "ok"
         if event.error is not None:
             service.state = "error"
-        if service.kind == "task":
-            return number
-        service.title, service.end = parts.title(event.name), now
-        service.state = "error" if event.error is not None else "ok"
         return number
 
     def _task_event(
@@ -301,11 +298,3 @@ class Tree:
             if draft.parent != _NO_NODE:
                 above = self._drafts[draft.parent]
                 above.spent = above.spent + draft.spent
-
-
-def tree_of(events: Iterable[tuple[Event, float]]) -> list[Node]:
-    """Return the nodes of a trace, its events given with their places in time."""
-    tree = Tree()
-    for event, now in events:
-        tree.add(event, now)
-    return tree.nodes()
