@@ -41,14 +41,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say aloud what no real model was asked."""
+    """Say aloud what no real model was asked, and no browser shown."""
     reasons = Counter(
-        report.longrepr[2].removeprefix("Skipped: ")
+        (report.nodeid.startswith("tests/live/"), report.longrepr[2].removeprefix("Skipped: "))
         for report in terminalreporter.stats.get("skipped", ())
-        if report.nodeid.startswith("tests/live/") and "--deep" not in report.longrepr[2]
     )
-    for reason, count in reasons.items():
-        terminalreporter.write_line(f"{count} tests of a real model were not run: {reason}")
+    for (is_live, reason), count in reasons.items():
+        if "--deep" in reason:
+            continue
+        if is_live:
+            terminalreporter.write_line(f"{count} tests of a real model were not run: {reason}")
+        elif "Chromium" in reason:
+            terminalreporter.write_line(f"{count} tests in a browser were not run: {reason}")
 
 
 @pytest.fixture(scope="session", autouse=True)
