@@ -74,13 +74,15 @@ def hand_over_lines(
 
     `at_end` is called before, while the process goes on with what it is doing.
     """
+    status = 1
     try:
         for line in requests:
             lines.put(line)
         if at_end is not None:
             at_end()
+        status = 0
     finally:
-        os._exit(0)
+        os._exit(status)
 
 
 def _module_path() -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
@@ -103,10 +103,11 @@ class RayShards:
             self._end(at)
 
     def _start(self, numbers: Sequence[int], attempt: int) -> None:
-        """Start actors, and give them their documents; all at once.
+        """Start actors, all at once, and give each its documents.
 
         Raises:
             ShardsLost: one cannot be started.
+            RetrievalError: none can, here or in this version.
         """
         for at, node in self._placed(numbers):
             self._nodes[at] = node
@@ -121,7 +122,7 @@ class RayShards:
             self._end(at)
         if failed and attempt == _TRIES:
             for at, why in failed.items():
-                self._lose([at], why)
+                self._lose([at], f"it cannot be started: {why}")
             raise ShardsLost
         if failed:
             self._start(list(failed), attempt + 1)
@@ -150,6 +151,7 @@ class RayShards:
                 failed[at] = _said(error)
                 continue
             if version != stamp_of(Weights()):
+                self.close()
                 raise RetrievalError(
                     "a node of the cluster has another version of rlm-rag",
                     hint="install the same version on every node",
@@ -184,7 +186,7 @@ class RayShards:
         if actor is not None:
             ray.kill(actor)
 
-    def _lose(self, numbers: Sequence[int] | Mapping[int, object], why: str) -> None:
+    def _lose(self, numbers: Iterable[int], why: str) -> None:
         until = time.monotonic() + _LOST_SECONDS
         self._lost.update(dict.fromkeys(numbers, (why, until)))
 

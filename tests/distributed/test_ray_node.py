@@ -1,0 +1,98 @@
+"""What a node holds of a corpus, without the cluster around it."""
+
+from __future__ import annotations
+
+from array import array
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.distributed.ray_node import Assignment, Failed, ShardHost, digest_of
+from rlm_rag.distributed.shard import Shard
+from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.requests import GrepRequest, IndexResult
+from rlm_rag.kept import list_kept
+from rlm_rag.packed import PackedCorpus
+from rlm_rag.packing import pack
+
+TEXTS = {"a.py": "def a(): pass\n", "b.py": "def b(): pass\n", "c.py": "def c(): pass\r\n"}
+MINE = array("Q", [0, 2])
+DOCUMENTS = [("a.py", TEXTS["a.py"].encode(), None), ("c.py", TEXTS["c.py"].encode(), "utf-8")]
+
+
+@pytest.fixture
+def assignment(tmp_path: Path) -> Assignment:
+    pack(TEXTS.items(), tmp_path / "packed")
+    with PackedCorpus.open(tmp_path / "packed") as corpus:
+        digest = digest_of(corpus, MINE)
+    return Assignment("here (shard 1 of 2)", str(tmp_path / "kept"), MINE, digest)
+
+
+def begun(assignment: Assignment) -> ShardHost:
+    host = ShardHost(assignment)
+    assert not host.begin()
+    assert host.add(DOCUMENTS) is None
+    assert host.finish() is None
+    return host
+
+
+def test_a_shard_answers_by_the_numbers_of_the_whole_corpus(assignment: Assignment) -> None:
+    host = begun(assignment)
+    found = host.answer(partial(Shard.matching, request=GrepRequest("def"), allowed=None))
+    assert dict(zip(found.result.counts, found.numbers, strict=True)) == {"a.py": 0, "c.py": 2}
+    (outlined,) = host.answer(partial(Shard.outlined, numbers=[2]))
+    assert [one.name for one in outlined.definitions] == ["c"]
+
+
+def test_what_a_node_keeps_is_neither_sent_nor_indexed_again(assignment: Assignment) -> None:
+    first = begun(assignment).answer(partial(Shard.described, verify=False))
+    host = ShardHost(assignment)
+    assert host.begin()
+    again = host.answer(partial(Shard.described, verify=False))
+    assert isinstance(first, IndexResult)
+    assert (first.added, again.added, again.documents) == (2, 0, 2)
+    (kept,) = list_kept(Path(assignment.kept_root))
+    assert kept.origin == assignment.origin
+
+
+def test_a_shard_that_has_other_documents_by_now_is_sent_them(assignment: Assignment) -> None:
+    begun(assignment)
+    other = Assignment(assignment.origin, assignment.kept_root, MINE, b"of others")
+    assert not ShardHost(other).begin()
+
+
+def test_documents_that_arrive_otherwise_are_not_taken(assignment: Assignment) -> None:
+    host = ShardHost(assignment)
+    assert not host.begin()
+    assert host.add([("a.py", b"something else\n", None)]) is None
+    failed = host.finish()
+    assert isinstance(failed, Failed)
+    assert "otherwise than they were sent" in failed.message
+
+
+def test_without_an_origin_or_where_nothing_can_be_kept_it_lives_as_long_as_its_process(
+    assignment: Assignment, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    for origin, root in (("", assignment.kept_root), ("here", str(tmp_path / "file" / "below"))):
+        host = begun(Assignment(origin, root, MINE, assignment.digest))
+        assert host.answer(partial(Shard.described, verify=False)).documents == 2
+    assert list_kept(Path(assignment.kept_root)) == []
+
+
+def test_what_cannot_be_answered_comes_back_as_a_value(assignment: Assignment) -> None:
+    failed = begun(assignment).answer(fails)
+    assert failed == Failed("no such thing", "ask for another")
+
+
+def fails(_shard: Shard) -> object:
+    raise RetrievalError("no such thing", hint="ask for another")
+
+
+def test_a_document_that_is_sent_twice_is_refused(assignment: Assignment) -> None:
+    host = ShardHost(assignment)
+    host.begin()
+    failed = host.add([*DOCUMENTS, DOCUMENTS[0]])
+    assert isinstance(failed, Failed)
+    assert "a.py" in failed.message
