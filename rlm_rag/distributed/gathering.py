@@ -15,13 +15,16 @@ from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.definition_cache import Outlined
 from rlm_rag.indexes.holdings import Allowed
+from rlm_rag.indexes.paths import resolve
 from rlm_rag.indexes.requests import (
     AnyRequest,
     GrepRequest,
     GrepResult,
     IndexResult,
+    ReadRequest,
     Result,
     SymbolsRequest,
+    TextResult,
     joined_notes,
 )
 from rlm_rag.indexes.symbols import MAX_SYMBOLS, LookedUp
@@ -109,13 +112,7 @@ class GatheredHoldings:
         Raises:
             RetrievalError: its shard is lost.
         """
-        owner = self._owner(number)
-        found = self._shards.ask({owner: partial(Shard.outlined, numbers=[number])})
-        if owner not in found:
-            raise RetrievalError(
-                f"{self._corpus.path(number)} lies in shard {owner}, which is lost"
-            )
-        return found[owner][0]
+        return self._of_owner(number, partial(Shard.outlined, numbers=[number]))[0]
 
     def several(self, numbers: Sequence[int]) -> tuple[list[Outlined], bool]:
         """Return the definitions of documents, none where their shard is lost."""
@@ -136,6 +133,16 @@ class GatheredHoldings:
             request = partial(Shard.outlined_text, path=path, data=data)
             return self._shards.ask({owner: request})[owner]
         raise RetrievalError("all shards of the corpus are lost")
+
+    def read(self, request: ReadRequest) -> TextResult:
+        """Return lines of a document.
+
+        Raises:
+            RetrievalError: no such document or lines; its shard is lost.
+        """
+        number = resolve(self._corpus, request.path)
+        asked = replace(request, path=self._corpus.path(number))
+        return self._of_owner(number, partial(Shard.read, request=asked))
 
     def matching(self, request: GrepRequest, allowed: Allowed) -> GrepResult:
         """Return the lines that match, in the corpus's order; counts are those of all shards."""
@@ -201,6 +208,14 @@ class GatheredHoldings:
 
     def _owner(self, number: int) -> int:
         return owner_of(self._corpus.path(number), len(self._shards))
+
+    def _of_owner(self, number: int, request: Callable[[Shard], R]) -> R:
+        owner = self._owner(number)
+        found = self._shards.ask({owner: request})
+        if owner not in found:
+            path = self._corpus.path(number)
+            raise RetrievalError(f"{path} lies in shard {owner}, which is lost")
+        return found[owner]
 
     def _left(self) -> list[int]:
         lost = self._shards.lost()

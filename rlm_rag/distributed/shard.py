@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from rlm_rag.indexes.definition_cache import Outlined
 from rlm_rag.indexes.holdings import Allowed, OwnHoldings
-from rlm_rag.indexes.requests import GrepRequest, GrepResult, IndexResult, SymbolsRequest
+from rlm_rag.indexes.requests import (
+    GrepRequest,
+    GrepResult,
+    IndexResult,
+    ReadRequest,
+    SymbolsRequest,
+    TextResult,
+)
 from rlm_rag.indexes.symbols import LookedUp
 from rlm_rag.packed import PackedCorpus
 
@@ -54,6 +61,10 @@ class Shard:
     def outlined_text(self, path: str, data: bytes) -> Outlined:
         """Return the definitions of a text, read as `path` names it."""
         return self._holdings.outlined_text(path, data)
+
+    def read(self, request: ReadRequest) -> TextResult:
+        """Return lines of a document."""
+        return self._holdings.read(request)
 
     def matching(self, request: GrepRequest, allowed: Allowed) -> Matching:
         """Return the lines that match."""

@@ -16,7 +16,6 @@ from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.path_filter import PathFilter
 from rlm_rag.indexes.paths import resolve
 from rlm_rag.indexes.ranking import Weights
-from rlm_rag.indexes.read import read
 from rlm_rag.indexes.repo_map import repo_map
 from rlm_rag.indexes.requests import (
     MAX_CONTEXT_LINES,
@@ -188,7 +187,7 @@ class Answerer:
                 _check_whole("start", request.start, None)
                 if request.end is not None:
                     _check_whole("end", request.end, None)
-                return read(self._corpus, request)
+                return self._holdings.read(request)
             case RepoMapRequest():
                 if request.focus is not None:
                     _check_text("focus", request.focus)

@@ -12,7 +12,15 @@ from rlm_rag.indexes.grep_corpus import grep
 from rlm_rag.indexes.grep_helper import GrepHelper
 from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.ranking import Weights
-from rlm_rag.indexes.requests import GrepRequest, GrepResult, IndexResult, SymbolsRequest
+from rlm_rag.indexes.read import read
+from rlm_rag.indexes.requests import (
+    GrepRequest,
+    GrepResult,
+    IndexResult,
+    ReadRequest,
+    SymbolsRequest,
+    TextResult,
+)
 from rlm_rag.indexes.segment import SegmentError
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
@@ -46,6 +54,10 @@ class Holdings(Definitions, Protocol):
 
     def outlined_text(self, path: str, data: bytes) -> Outlined:
         """Return the definitions of a text, read as `path` names it."""
+        ...
+
+    def read(self, request: ReadRequest) -> TextResult:
+        """Return lines of a document, as `read` does."""
         ...
 
     def matching(self, request: GrepRequest, allowed: Allowed) -> GrepResult:
@@ -149,6 +161,10 @@ class OwnHoldings:
     def outlined_text(self, path: str, data: bytes) -> Outlined:
         """Return the definitions of a text, read as `path` names it."""
         return self._catalogue.outlined_text(path, data)
+
+    def read(self, request: ReadRequest) -> TextResult:
+        """Return lines of a document."""
+        return read(self._corpus, request)
 
     def matching(self, request: GrepRequest, allowed: Allowed) -> GrepResult:
         """Return the lines that match."""

@@ -92,7 +92,11 @@ REQUESTS: st.SearchStrategy[AnyRequest] = st.one_of(
         st.sampled_from(["load.py", "src/reader.py", "src", "*.go", "guide.pdf", "nowhere.py"]),
         st.sampled_from([None, 40, 400]),
     ),
-    st.builds(ReadRequest, st.sampled_from(["reader.py", "load.py", "README.md"]), st.just(1)),
+    st.builds(
+        ReadRequest,
+        st.sampled_from(["reader.py", "load.py", "README.md"]),
+        st.sampled_from([1, 3, 90]),
+    ),
     st.builds(
         RepoMapRequest, st.sampled_from([None, "load", "src/load.py"]), st.sampled_from([60, 4000])
     ),
