@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.environment import compiled
@@ -55,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _names(known: tuple[str, ...]):  # type: ignore[no-untyped-def]
+def _names(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
     def parsed(text: str) -> tuple[str, ...]:
         names = tuple(dict.fromkeys(text.split(",")))
         unknown = [name for name in names if name not in known]

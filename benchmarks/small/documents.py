@@ -64,7 +64,7 @@ class Heap:
 
     def _page(self, number: int, told: list[str], rng: Random) -> str:
         left = self.size_bytes // len(self.lights) - sum(map(len, told))
-        paragraphs = []
+        paragraphs: list[str] = []
         while left > 0 or not paragraphs:
             paragraphs.append(rng.choice(prose()))
             left -= len(paragraphs[-1]) + 2

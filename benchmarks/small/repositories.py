@@ -64,7 +64,7 @@ def _draw(place: Place, seed: int, read: Callable[[str], Files], asked: set[str]
 
 
 def _candidates(kind: str, files: Files, rng: Random) -> Iterator[_Found]:
-    """Yield what can be asked, from files in random order, one of each."""
+    """Yield what can be asked, from files in random order, at most three of each."""
     is_wanted = _is_tests if kind == "tests" else _is_code
     chosen = [(path, text) for path, text in files if is_wanted(path)]
     rng.shuffle(chosen)

@@ -53,7 +53,7 @@ def score(response: Response, sample: Sample) -> Score:
 
 
 def _number(text: str, question: str, right: int) -> Score:
-    known = set(_numbers(question))
+    known = set(_numbers(question)) - {right}
     plain = _CITATION.sub(" ", text)
     said = [number for number in _numbers(_QUOTE.sub(" ", plain)) if number not in known]
     said = said or [number for number in _numbers(plain) if number not in known]

@@ -44,14 +44,15 @@ def repository(name: str) -> Files:
 def _stdlib() -> Files:
     """The library and, up to 20 MB, its tests."""
     root = Path(sysconfig.get_path("stdlib"))
-    found = [path for path in root.rglob("*.py") if not set(path.parts) & set(_LEFT_OUT)]
+    found = [path.relative_to(root) for path in root.rglob("*.py")]
+    found = [path for path in found if not set(path.parts) & set(_LEFT_OUT)]
     found.sort(key=lambda path: ("test" in path.parts or "tests" in path.parts, path.as_posix()))
     kept, left = [], STDLIB_BYTES
     for path in found:
-        left -= path.stat().st_size
+        left -= (root / path).stat().st_size
         if left < 0:
             break
-        kept.append(path)
+        kept.append(root / path)
     return _read(kept)
 
 

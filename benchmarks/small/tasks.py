@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks.entry_points import registered
 from benchmarks.small import documents, records, repositories, scoring
@@ -13,6 +14,7 @@ from benchmarks.small.sources import Files, repository
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
 from rlm_rag.evals.config import SYSTEMS
 from rlm_rag.evals.tasks import ENTRY_POINTS
+from rlm_rag.loaders.source import Source
 
 PREFIX = "small:"
 
@@ -55,11 +57,14 @@ class SmallTask:
                 question=question.text,
                 haystack=Haystack(
                     f"{self.name}/{options.seed}/{corpus}",
-                    lambda corpus=corpus: list(self.read(options.seed, corpus)),
+                    partial(self._documents, options.seed, corpus),
                 ),
                 gold=question.gold,
                 meta={"kind": question.kind, "corpus": corpus},
             )
+
+    def _documents(self, seed: int, corpus: str) -> Source:
+        return list(self.read(seed, corpus))
 
 
 def repositories_task() -> SmallTask:

@@ -49,7 +49,6 @@ def check(
     sample = Sample(id="1", question=question, haystack=Haystack("1", list), gold=gold)
     found = score(Response(text=answer.text), sample)
     assert found.value == 1.0, f"it said {answer.text!r}; rlm-rag trace show {answer.trace}"
-    assert answer.iterations > 1
 
 
 def test_it_counts(records, root_model: str) -> None:
