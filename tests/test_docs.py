@@ -8,11 +8,13 @@ import inspect
 import json
 import re
 import shlex
+import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from typing import Any, get_args
 
 import click
 import pytest
@@ -110,11 +112,20 @@ def check_names(tree: ast.Module) -> None:
         called = found(node.func, known) if isinstance(node, ast.Call) else None
         if called is None or not isinstance(node, ast.Call):
             continue
-        parameters = inspect.signature(called).parameters  # type: ignore[arg-type]
         given = {keyword.arg for keyword in node.keywords if keyword.arg}
-        if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
-            parameters = inspect.signature(rlm_rag.RLM).parameters | parameters
-        assert given <= parameters.keys(), ast.unparse(node)
+        assert given <= keywords_of(called), ast.unparse(node)
+
+
+def keywords_of(called: Any) -> set[str]:
+    """The names of its parameters, those of an unpacked `TypedDict` included."""
+    parameters = inspect.signature(called).parameters
+    names = set(parameters)
+    for each in parameters.values():
+        if each.kind is each.VAR_KEYWORD:
+            annotation = eval(each.annotation, vars(sys.modules[called.__module__]))
+            for options in get_args(annotation):
+                names |= options.__annotations__.keys()
+    return names
 
 
 def found(node: ast.expr, known: dict[str, object]) -> object | None:
