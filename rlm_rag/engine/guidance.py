@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 
+from rlm_rag.engine.reply import Block
 from rlm_rag.engine.view import View
 from rlm_rag.lines import split_lines
 from rlm_rag.sandbox.inside.records import rows_of
@@ -13,6 +15,10 @@ MAX_LINES = 3
 MAX_LINE_CHARS = 300
 MAX_TEXT_CHARS = 100_000
 MAX_QUESTION_CHARS = 800
+
+MOST_OUTPUT_CHARS = 2_000
+"""Of a block's output a small model reads this much: on two cores 2,000 tokens took a minute, and
+it had printed the records that it was to count."""
 
 ONE_BLOCK = ("\n```\n",)
 """Ends a small model's reply with its first block: what comes after it is the output that it
@@ -29,19 +35,44 @@ LOOK_FIRST = (
 )
 
 
-def asked_again(question: str) -> str:
-    """Return how what a small model is told ends: with the question, and what to reply.
+class Guide:
+    """What a loop does otherwise for a small model; `is_on` says whether it drives one.
 
-    Without it the 1.5B sent the block of its first turn twenty times over; with it, the one that
-    computes the answer (trial of a count over 1,200 records).
+    It may be turned on for a model that stumbled; one that is small from the start is also sent
+    a `stop`, which larger ones may refuse.
     """
-    cut = question if len(question) <= MAX_QUESTION_CHARS else f"{question[:MAX_QUESTION_CHARS]}..."
-    return f"Question: {cut}\nReply with the next block."
 
+    def __init__(self, question: str, *, is_on: bool) -> None:
+        self._question = question
+        self.is_on = is_on
+        self.stop = ONE_BLOCK if is_on else ()
 
-def with_closed_fence(reply: str) -> str:
-    """Return a reply that `ONE_BLOCK` ended as the model would have it before it."""
-    return f"{reply}\n```" if reply.count("```") % 2 else reply
+    def output_chars(self, most: int) -> int:
+        """Return how much of a block's output is shown, `most` to a larger model."""
+        return min(most, MOST_OUTPUT_CHARS) if self.is_on else most
+
+    def to_run(self, blocks: Sequence[Block], notes: list[str]) -> Sequence[Block]:
+        """Return the blocks of a reply that are run, and add to `notes` why not all are."""
+        if not self.is_on or len(blocks) < 2:
+            return blocks
+        notes.append(ONLY_FIRST)
+        return blocks[:1]
+
+    def as_read(self, reply: str) -> str:
+        """Return a reply as the model is to have it before it: with the fence that `stop` took."""
+        return f"{reply}\n```" if self.stop and reply.count("```") % 2 else reply
+
+    def ended(self, told: str) -> str:
+        """Return what the model is told, with the end that it needs.
+
+        Without the question there, the 1.5B sent the block of its first turn twenty times over;
+        with it, the one that computes the answer (trial of a count over 1,200 records).
+        """
+        if not self.is_on:
+            return told
+        asked = self._question[:MAX_QUESTION_CHARS]
+        more = "..." if len(self._question) > MAX_QUESTION_CHARS else ""
+        return f"{told}\n\nQuestion: {asked}{more}\nReply with the next block."
 
 
 def first_look(view: View) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rlm_rag.engine.budget import Budget
+from rlm_rag.engine.limits import Limits
 from rlm_rag.models.base import Message
 from rlm_rag.models.tokens import count_message_tokens
 from rlm_rag.sandbox.session import BlockError, BlockResult
@@ -153,6 +155,24 @@ def feedback(
     parts.extend(f"Note: {note}" for note in notes)
     parts.extend(filter(None, (memory, status)))
     return "\n\n".join(parts)
+
+
+def status_line(turn: int, limits: Limits, budget: Budget) -> str:
+    """Return the turn and what is left of the limits, as the root model sees it."""
+    left = [
+        f"{amount:{form}} {unit}"
+        for amount, form, unit in (
+            (budget.calls_left(), ",", "calls"),
+            (budget.tokens_left(), ",", "tokens"),
+            (budget.usd_left(), ".4f", "dollars"),
+            (budget.seconds_left(), ".0f", "seconds"),
+        )
+        if amount is not None
+    ]
+    rest = f" Left: {', '.join(left)}." if left else ""
+    if turn >= limits.iterations:
+        return f"This is turn {turn} of {limits.iterations}, the last: answer in it.{rest}"
+    return f"This is turn {turn} of {limits.iterations}.{rest}"
 
 
 def _shown(block: RanBlock, *, many: bool) -> str:

@@ -18,15 +18,9 @@ from rlm_rag.engine.compaction import Compaction
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.ending import Ending
-from rlm_rag.engine.guidance import (
-    LOOK_FIRST,
-    ONE_BLOCK,
-    ONLY_FIRST,
-    asked_again,
-    with_closed_fence,
-)
+from rlm_rag.engine.guidance import LOOK_FIRST, Guide
 from rlm_rag.engine.hints import Hints
-from rlm_rag.engine.history import History, RanBlock, error_text, feedback
+from rlm_rag.engine.history import History, RanBlock, error_text, feedback, status_line
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.memory import Memory
 from rlm_rag.engine.past import Past
@@ -67,7 +61,7 @@ class Loop:
         self,
         *,
         run_id: str,
-        question: str,
+        guide: Guide,
         history: History,
         session: Session,
         calls: ModelCalls,
@@ -83,7 +77,7 @@ class Loop:
         carried: Carried | None = None,
     ) -> None:
         self._run_id = run_id
-        self._question = question
+        self._guide = guide
         self._past = past
         self._history = history
         self._session = session
@@ -95,8 +89,6 @@ class Loop:
         self._recorder = recorder
         self._doubts = doubts
         self._coverage = coverage
-        # Larger models may refuse it, and have stumbled over other things.
-        self._stop = ONE_BLOCK if doubts.guided else ()
         self._hints = Hints()
         self._memory = Memory()
         self._compaction = Compaction(
@@ -219,7 +211,7 @@ class Loop:
             if turn == 1 or not await self._compaction.refused(turn):
                 raise
             completion = await self._complete(turn)
-        self._history.replied(with_closed_fence(completion.text) if self._stop else completion.text)
+        self._history.replied(self._guide.as_read(completion.text))
         return completion
 
     async def _complete(self, turn: int, *, final: bool = False) -> Completion:
@@ -229,7 +221,7 @@ class Loop:
             role="root",
             turn=turn,
             final=final,
-            stop=() if final else self._stop,
+            stop=() if final else self._guide.stop,
         )
 
     async def _act(self, turn: int, reply: Completion) -> Ending | None:
@@ -240,10 +232,7 @@ class Loop:
         ending = self._written(parsed, reply, notes)
         if ending is not None:
             return ending
-        blocks = _blocks(parsed)
-        if self._doubts.guided and len(blocks) > 1:
-            blocks = blocks[:1]
-            notes.append(ONLY_FIRST)
+        blocks = self._guide.to_run(_blocks(parsed), notes)
         ran, ending = await self._run_blocks(turn, blocks, notes)
         if ending is not None:
             return ending
@@ -268,7 +257,7 @@ class Loop:
         self._stumbles += not ran or unparsed
         if self._simpler is not None and self._stumbles >= STUMBLES:
             self._history.instruct(self._simpler.system)
-            self._doubts.guided = True
+            self._doubts.guided = self._guide.is_on = True
             self._recorder.record(
                 events.SteppedDown(
                     run=self._run_id, turn=self.iterations + 1, prompts=self._simpler.version
@@ -292,7 +281,7 @@ class Loop:
         is_text = reply.text.strip() and reply.finish_reason == "stop" and parsed.final is None
         if self._blockless > 1 and self._ran_well and is_text:
             return self._accepted(Ending(reply.text.strip(), "answered"), notes, computed=False)
-        no_block = LOOK_FIRST if self._doubts.guided and not self._ran_well else NO_BLOCK
+        no_block = LOOK_FIRST if self._guide.is_on and not self._ran_well else NO_BLOCK
         notes.append(no_block if parsed.final is None else EMPTY_FINAL)
         return None
 
@@ -364,7 +353,7 @@ class Loop:
                 code,
                 block=block,
                 timeout_seconds=self._limits.cell_seconds,
-                output_chars=self._limits.output_chars,
+                output_chars=self._guide.output_chars(self._limits.output_chars),
             )
         self._in_block = False
         self._variables = result.variables
@@ -486,31 +475,12 @@ class Loop:
         return [*before, *own]
 
     def _status(self, turn: int) -> str:
-        status = status_line(turn, self._limits, self._budget)
-        return f"{status}\n\n{asked_again(self._question)}" if self._doubts.guided else status
+        return self._guide.ended(status_line(turn, self._limits, self._budget))
 
 
 def _skipped(blocks: Sequence[Block], position: int) -> tuple[str, ...]:
     lines = ", ".join(str(block.line) for block in blocks[position + 1 :])
     return (f"Not run: the later blocks, at lines {lines} of the reply.",) if lines else ()
-
-
-def status_line(turn: int, limits: Limits, budget: Budget) -> str:
-    """Return the turn and what is left of the limits, as the root model sees it."""
-    left = [
-        f"{amount:{form}} {unit}"
-        for amount, form, unit in (
-            (budget.calls_left(), ",", "calls"),
-            (budget.tokens_left(), ",", "tokens"),
-            (budget.usd_left(), ".4f", "dollars"),
-            (budget.seconds_left(), ".0f", "seconds"),
-        )
-        if amount is not None
-    ]
-    rest = f" Left: {', '.join(left)}." if left else ""
-    if turn >= limits.iterations:
-        return f"This is turn {turn} of {limits.iterations}, the last: answer in it.{rest}"
-    return f"This is turn {turn} of {limits.iterations}.{rest}"
 
 
 def _blocks(parsed: ParsedReply) -> Sequence[Block]:

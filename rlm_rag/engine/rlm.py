@@ -15,10 +15,10 @@ from rlm_rag.engine.children import Children
 from rlm_rag.engine.delegation import Delegation, delegation_of
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.first_map import first_map
-from rlm_rag.engine.guidance import asked_again, first_look
-from rlm_rag.engine.history import History
+from rlm_rag.engine.guidance import Guide, first_look
+from rlm_rag.engine.history import History, status_line
 from rlm_rag.engine.hosted import Hosted
-from rlm_rag.engine.loop import Loop, status_line
+from rlm_rag.engine.loop import Loop
 from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.engine.prompts.texts import Profile, load_profile, profile_name, versioned
 from rlm_rag.engine.question import kind_of
@@ -101,11 +101,12 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             worker=session.worker_hash,
             prompts=profile.version,
         )
+        guide = Guide(assignment.question, is_on=profile.name == "small")
         told = _helpers(tree, repl, assignment) + await _map(repl, assignment, view, profile)
         yield Loop(
             run_id=assignment.run_id,
-            question=assignment.question,
-            history=_history(tree, assignment, view, profile, told, session.restored),
+            guide=guide,
+            history=_history(tree, assignment, view, profile, guide, told, session.restored),
             simpler=_simpler(tree, profile),
             session=session,
             calls=repl.calls,
@@ -114,7 +115,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             budget=tree.budget,
             limits=tree.limits,
             recorder=tree.recorder,
-            doubts=doubts_of(tree, assignment, view, guided=profile.name == "small"),
+            doubts=doubts_of(tree, assignment, view, guided=guide.is_on),
             coverage=tree.coverage,
             past=tree.past,
             carried=assignment.carried,
@@ -276,6 +277,7 @@ def _history(
     assignment: Assignment,
     view: View,
     profile: Profile,
+    guide: Guide,
     helpers: str,
     restored: Collection[str],
 ) -> History:
@@ -283,11 +285,8 @@ def _history(
     if view.added.documents:
         figures.append(f"added: {len(view.added.documents):,} documents under added:/")
     figures.append(helpers)
-    if profile.name == "small" and kind_of(assignment.question) == "aggregate":
+    if guide.is_on and kind_of(assignment.question) == "aggregate":
         figures.append(f"\n{first_look(view)}")
-    status = status_line(1, tree.limits, tree.budget)
-    if profile.name == "small":
-        status += f"\n\n{asked_again(assignment.question)}"
     carried = assignment.carried
     said = before(carried)
     if carried is not None:
@@ -297,7 +296,7 @@ def _history(
         system=profile.system,
         question=_question(assignment),
         figures="\n".join(figures),
-        status=status,
+        status=guide.ended(status_line(1, tree.limits, tree.budget)),
         images=assignment.images,
         before=said,
     )

@@ -377,7 +377,7 @@ def test_a_small_model_is_shown_how_a_text_without_records_begins(
 def test_a_small_model_writes_one_block_a_turn_and_reads_the_question_again(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    imagined = "```repl\nprint(len(context))\n```\nYou see: 7\n\n```repl\nFINAL('seven')\n```"
+    imagined = "```repl\nprint('x' * 9000, len(context))\n```\nYou see: 7\n\n```repl\nFINAL('seven')\n```"
     found = ask(
         openai_server,
         corpus,
@@ -391,6 +391,7 @@ def test_a_small_model_writes_one_block_a_turn_and_reads_the_question_again(
     first, second = (request.json for request in openai_server.received[-2:])
     assert first["stop"] == second["stop"] == ["\n```\n"]
     assert "Only the first block was run" in openai_server.prompts[1]
+    assert 2_000 < len(openai_server.prompts[1]) < 3_000
     end = "Question: Of how many documents is this?\nReply with the next block."
     assert all(prompt.endswith(end) for prompt in openai_server.prompts)
 
