@@ -22,7 +22,8 @@ SOURCES = {
     + BODY.replace("\n", "\r\n")
     + "}\r\n",
     "a.rb": "# Says hello to everybody who is there.\ndef hello(name)\n  a\n  b\n  c\nend\n",
-    "a.py": 'def f(a):\n    """Do a thing of some weight.\n\n    More.\n    """\n    x\n    y\n    z',
+    "a.py": 'def f(a):\n    """Do a thing of some weight.\n\n    More.\n    """\n'
+    "    x\n    y\n    z",
     "few.go": "package a\n\n// Too few words.\nfunc F() {\n\ta()\n\tb()\n\tc()\n}\n",
     "none.go": "package a\n\nfunc G() {\n\ta()\n\tb()\n\tc()\n}\n",
 }

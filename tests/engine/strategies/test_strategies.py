@@ -377,7 +377,9 @@ def test_a_small_model_is_shown_how_a_text_without_records_begins(
 def test_a_small_model_writes_one_block_a_turn_and_reads_the_question_again(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    imagined = "```repl\nprint('x' * 9000, len(context))\n```\nYou see: 7\n\n```repl\nFINAL('seven')\n```"
+    imagined = (
+        "```repl\nprint('x' * 9000, len(context))\n```\nYou see: 7\n\n```repl\nFINAL('seven')\n```"
+    )
     found = ask(
         openai_server,
         corpus,
