@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Self, TypeVar
 
 import mcp_types as types
 from mcp import Client
@@ -18,28 +17,42 @@ from rlm_rag.rlm import RLM
 T = TypeVar("T")
 
 
-@asynccontextmanager
-async def connected(
-    source: Any, *, rlm: RLM | None = None, **options: Any
-) -> AsyncIterator[Client]:
-    """A client of a server of `source`, which is anything that `load` takes."""
-    editions = Editions(lambda: load(source), **options)
-    server = CorpusServer(editions, sources="the tests' corpus", rlm=rlm).protocol()
-    try:
-        async with Client(server) as client:
-            yield client
-    finally:
-        await editions.aclose()
+Use = Callable[[Client], Awaitable[T]]
 
 
-def with_client(source: Any, use: Callable[[Client], Awaitable[T]], **options: Any) -> T:
-    """Return what `use` makes of such a client."""
+class Served:
+    """A server of `source`, which is anything that `load` takes, for one client after another."""
 
-    async def main() -> T:
-        async with connected(source, **options) as client:
-            return await use(client)
+    def __init__(self, source: Any, *, rlm: RLM | None = None) -> None:
+        self._runner = asyncio.Runner()
+        self._editions = Editions(lambda: load(source))
+        self._server = CorpusServer(self._editions, sources="the tests' corpus", rlm=rlm)
 
-    return asyncio.run(main())
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._editions.aclose())
+        self._runner.close()
+
+    def to(self, use: Use[T]) -> T:
+        """Return what `use` makes of a client."""
+
+        async def main() -> T:
+            async with Client(self._server.protocol()) as client:
+                return await use(client)
+
+        return self._runner.run(main())
+
+    def call(self, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
+        """Return what one call of a tool comes to."""
+        return self.to(lambda client: client.call_tool(name, arguments))
+
+
+def with_client(source: Any, use: Use[T], *, rlm: RLM | None = None) -> T:
+    """Return what `use` makes of a client of such a server, which then ends."""
+    with Served(source, rlm=rlm) as served:
+        return served.to(use)
 
 
 def text_of(result: types.CallToolResult) -> str:

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from mcp import Client
 
-from rlm_rag import RLM, Limits
+from rlm_rag import RLM, Answer, Limits
 from rlm_rag.mcp import asking
 from rlm_rag.mcp.replies import MAX_REPLY_CHARS
 from tests.cli.processes import KEY
@@ -76,7 +76,13 @@ def test_an_answer_comes_with_citations_and_is_told_of_as_it_is_sought(
     assert any("turn 2: asking the model" in message for _, message in told)
 
 
-@pytest.mark.parametrize("code", ["llm_query('hang')", "while True: pass"], ids=["call", "block"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("llm_query('hang')", id="call"),
+        pytest.param("while True: pass", id="block", marks=pytest.mark.deep),
+    ],
+)
 def test_a_cancelled_question_ends_soon_and_pays_for_nothing_more(
     openai_server: OpenAiChatServer, code: str
 ) -> None:
@@ -142,19 +148,17 @@ def test_a_provider_that_refuses_is_an_error_without_the_key(
     use_ask(asked(openai_server), use)
 
 
-def test_an_answer_without_end_is_cut_and_says_so(openai_server: OpenAiChatServer) -> None:
-    openai_server.script = [block("print(search('port'))"), block("FINAL('so ' * 30_000)")]
-
-    async def use(client: Client) -> None:
-        result = await client.call_tool("ask", QUESTION)
-        data = result.structured_content
-        assert data is not None
-        assert len(data["answer"]) == MAX_REPLY_CHARS
-        assert "characters, of which these are the first" in data["warnings"][-1]
-
-    use_ask(asked(openai_server), use)
+def test_an_answer_without_end_is_cut_and_says_so() -> None:
+    found = asking._reply(
+        Answer(text="so " * 30_000, stop_reason="answered", model="test", warnings=("first",))
+    )
+    assert len(found.data["answer"]) == MAX_REPLY_CHARS
+    cut = "the answer has 90,000 characters, of which these are the first"
+    assert found.data["warnings"] == ["first", cut]
+    assert found.text.endswith(f"(first; {cut})")
 
 
+@pytest.mark.deep
 def test_questions_are_answered_side_by_side(openai_server: OpenAiChatServer) -> None:
     waiting: list[Received] = []
 

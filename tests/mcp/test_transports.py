@@ -103,6 +103,7 @@ def wait_for_calls(server: OpenAiChatServer, count: int) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.deep
 def test_the_end_of_input_ends_the_server_and_a_question_under_way(
     place: Place, openai_server: OpenAiChatServer
 ) -> None:
@@ -183,6 +184,7 @@ def test_what_others_print_does_not_reach_the_client(place: Place) -> None:
     assert {"printed", "written"} <= set(stderr.splitlines())
 
 
+@pytest.mark.deep
 def test_a_source_that_is_none_ends_it_with_a_message(place: Place) -> None:
     process = place.start("mcp", "nowhere", stdin=subprocess.PIPE)
     assert process.wait(30) == 2
