@@ -10,6 +10,7 @@ import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.asking import announce, build_rlm, check_models, settings_options
+from rlm_rag.cli.completion import files
 from rlm_rag.cli.display import Silence
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
@@ -32,7 +33,7 @@ _MAX_PORT = 65535
 
 
 @click.command()
-@click.argument("sources", nargs=-1, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, shell_complete=files, metavar="SOURCE...")
 @click.option("--http", is_flag=True, help="Serve HTTP on 127.0.0.1, not standard input.")
 @click.option(
     "--port", type=click.IntRange(0, _MAX_PORT), help="The port of --http; a free one if unset."
