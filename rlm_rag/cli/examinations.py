@@ -173,7 +173,8 @@ def _cache() -> Check:
 
 
 def _nearest_folder(path: Path) -> Path:
-    return next(folder for folder in (path, *path.parents) if folder.exists())
+    # Not `Path.exists`, which raises for what lies in a folder that cannot be entered.
+    return next(folder for folder in (path, *path.parents) if os.path.exists(folder))  # noqa: PTH110
 
 
 def _settings() -> Check:
