@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 
 from rlm_rag.indexes.patterns import LinePattern
 from rlm_rag.indexes.requests import MAX_LINE_CHARS, GrepHit, GrepRequest
 from rlm_rag.packed import PackedCorpus
 
 _KEPT_BEFORE_CHARS = 100
+_WORTH_NUMPY_BYTES = 16 << 20
 
 
 @dataclass(slots=True)
@@ -25,37 +28,73 @@ def search_documents(
     corpus: PackedCorpus,
     pattern: LinePattern,
     request: GrepRequest,
-    documents: Iterable[int],
+    documents: Sequence[int],
     found: Found,
 ) -> None:
     """Add what the documents of these numbers hold, in this order, up to `request.k` hits."""
-    needed = [literal.encode("utf-8", "surrogatepass") for literal in pattern.literals]
+    if pattern.runs and corpus.total_bytes >= _WORTH_NUMPY_BYTES:
+        # Not before: numpy takes a tenth of a second to import.
+        from rlm_rag.indexes.screened import screened
+
+        for number, data, places in screened(corpus, pattern.runs, documents):
+            if places is None:
+                _search_data(corpus.path(number), data, pattern, request, found)
+            else:
+                text = data.decode("utf-8", "surrogatepass")
+                next_place = partial(_next_of, places)
+                _search_text(corpus.path(number), text, pattern, request, found, next_place)
+        return
+    if pattern.needed and not pattern.folded:
+        documents = _holding(corpus, pattern.needed, documents)
     for number in documents:
         data = bytes(corpus.content_bytes(number))
-        # Beyond ASCII, letters that differ can be the same in other capitals.
-        known = bool(needed) and (not pattern.folded or data.isascii())
-        if known:
-            looked_at = data.lower() if pattern.folded else data
-            if not any(literal in looked_at for literal in needed):
-                continue
-        text = _with_line_feeds(data.decode("utf-8", "surrogatepass"))
-        _search_document(corpus.path(number), text, pattern, request, found, by_literal=known)
+        _search_data(corpus.path(number), data, pattern, request, found)
 
 
-def _search_document(
+def _holding(
+    corpus: PackedCorpus, literals: Sequence[bytes], documents: Sequence[int]
+) -> list[int]:
+    """Return those of the documents that hold a literal, found in all of them as in one text."""
+    contents = [corpus.content_bytes(number) for number in documents]
+    block = b"\n".join(contents)
+    ends = list(accumulate(len(content) + 1 for content in contents))
+    holding: set[int] = set()
+    for literal in literals:
+        at = block.find(literal)
+        while at >= 0:
+            place = bisect_right(ends, at)
+            holding.add(place)
+            at = block.find(literal, ends[place])
+    return [documents[place] for place in sorted(holding)]
+
+
+def _search_data(
+    path: str, data: bytes, pattern: LinePattern, request: GrepRequest, found: Found
+) -> None:
+    # Beyond ASCII, letters that differ can be the same in other capitals.
+    known = bool(pattern.needed) and (not pattern.folded or data.isascii())
+    if known:
+        looked_at = data.lower() if pattern.folded else data
+        if not any(literal in looked_at for literal in pattern.needed):
+            return
+    text = _with_line_feeds(data.decode("utf-8", "surrogatepass"))
+    places = _literal_places(text, pattern) if known else None
+    _search_text(path, text, pattern, request, found, places)
+
+
+def _search_text(
     path: str,
     text: str,
     pattern: LinePattern,
     request: GrepRequest,
     found: Found,
-    *,
-    by_literal: bool,
+    places: Callable[[int], int] | None,
 ) -> None:
     line, counted_to = 1, 0
-    places = _literal_places(text, pattern) if by_literal else None
+    once = None if pattern.runs and places is not None else pattern.once
     for match, start, end in _matching_lines(text, pattern, places):
-        if pattern.once is not None and len(found.hits) >= request.k:
-            count = sum(1 for _ in pattern.once.finditer(text, start))
+        if once is not None and len(found.hits) >= request.k:
+            count = sum(1 for _ in once.finditer(text, start))
             found.counts[path] = found.counts.get(path, 0) + count
             return
         found.counts[path] = found.counts.get(path, 0) + 1
@@ -79,6 +118,12 @@ def _with_line_feeds(text: str) -> str:
     if "\r" not in text:
         return text
     return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
+
+
+def _next_of(places: Sequence[int], at: int) -> int:
+    """Return the first of ascending places at or after one, or -1."""
+    found = bisect_left(places, at)
+    return places[found] if found < len(places) else -1
 
 
 def _literal_places(text: str, pattern: LinePattern) -> Callable[[int], int]:

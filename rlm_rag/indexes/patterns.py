@@ -11,11 +11,13 @@ import importlib
 import re
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import MAX_PATTERN_CHARS
+from rlm_rag.indexes.steps import Run, runs_of
 
 # Looking for more than these, one after the other, is no faster than the pattern itself.
 _MAX_LITERALS = 8
@@ -37,7 +39,8 @@ class LinePattern:
     the lines that `by_line` finds one by one. `tail` begins with the one literal, and in a text
     finds the end of every match that `by_line` finds in a line of it, and perhaps more; `once`
     takes the rest of a line with a match, so that it finds each line once. Both are None where
-    that cannot be, or is no faster.
+    that cannot be, or is no faster. `needed` are the literals as documents hold them. Every
+    match has one of `runs`, where there are any: these are then faster to look for.
     """
 
     by_line: re.Pattern[str]
@@ -47,6 +50,12 @@ class LinePattern:
     spans_no_line: bool
     tail: re.Pattern[str] | None = None
     once: re.Pattern[str] | None = None
+    runs: tuple[Run, ...] = ()
+    needed: tuple[bytes, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        encoded = (literal.encode("utf-8", "surrogatepass") for literal in self.literals)
+        object.__setattr__(self, "needed", tuple(encoded))
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool) -> LinePattern:
@@ -85,7 +94,8 @@ def compile_pattern(pattern: str, *, ignore_case: bool) -> LinePattern:
     if run is None:
         # From the literal's places on, it would be slower.
         once = _once(tree, flags) if safe and not literals else None
-        return LinePattern(by_line, whole, literals, folded, safe, once=once)
+        runs = runs_of(tree, partial(_one_step, tree, flags))
+        return LinePattern(by_line, whole, literals, folded, safe, once=once, runs=runs)
     first, literal = run
     tail = _compiled(tree, tree[first:], flags) if first + len(literal) < len(tree) else None
     once = _once(tree, flags) if safe and first == 0 else None
@@ -144,6 +154,10 @@ def _once(tree: Any, flags: int) -> re.Pattern[str] | None:
         return None
     rest = importlib.import_module("re._parser").parse("[^\n]*")
     return _compiled(tree, [*tree, *rest], flags)
+
+
+def _one_step(tree: Any, flags: int, step: Any) -> re.Pattern[str]:
+    return _compiled(tree, [step], flags)
 
 
 def _compiled(tree: Any, steps: Any, flags: int) -> re.Pattern[str]:
