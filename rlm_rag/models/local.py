@@ -7,7 +7,7 @@ import atexit
 import os
 import subprocess
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,6 +20,9 @@ from rlm_rag.models.openai_compatible import OpenAiCompatibleModel
 from rlm_rag.models.prices import Price
 
 START_SECONDS = 120.0
+TEMPERATURE = 0.0
+"""Where none is asked for: the server's own of 0.8 costs code of small models its names, and the
+same question would be answered otherwise each time."""
 # Idle threads of OpenMP that spin keep the cores from those that work: 0.3 tokens a second then.
 _QUIET_THREADS = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
 
@@ -60,6 +63,8 @@ class LocalModel:
             self._served = OpenAiCompatibleModel(
                 self._name, api_base=server.api_base, price=self._price
             )
+        if request.temperature is None:
+            request = replace(request, temperature=TEMPERATURE)
         return await self._served.complete(request)
 
     async def aclose(self) -> None:

@@ -32,7 +32,8 @@ class CommonParams:
 class _Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        text = f"{os.getpid()} {self.server.told} {asked['messages'][-1]['content']}"
+        text = f"{os.getpid()} {self.server.told} {asked['temperature']} "
+        text += asked["messages"][-1]["content"]
         message = {"role": "assistant", "content": text}
         body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 1, "completion_tokens": 1}}).encode()
@@ -90,10 +91,10 @@ def ask(name: str, *prompts: str) -> list[str]:
 def test_a_file_is_served_by_one_process_that_gets_no_key(file: Path) -> None:
     first, second = ask(f"local:{file}", "one", "two")
     (again,) = ask(f"local:{file}", "three")
-    pid, context, key, said = first.split()
+    pid, context, key, temperature, said = first.split()
     assert int(pid) != os.getpid()
     assert second.split()[0] == again.split()[0] == pid
-    assert key == "None"
+    assert (key, temperature) == ("None", "0.0")
     assert said == "one"
     assert int(context) == 2 * (facts_of(f"local:{file}").context_window or 0)
     assert facts_of(f"local:{file}").price == FREE
