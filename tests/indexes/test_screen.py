@@ -81,3 +81,19 @@ def test_large_corpora_give_the_same_lines(
     monkeypatch.setattr(lines, "_WORTH_NUMPY_BYTES", 0)
     assert grep(corpus, request, None) == expected
     assert grep(corpus, GrepRequest(pattern, ignore_case=True), None).total >= expected.total
+
+
+def test_a_long_literal_is_found_in_each_document_that_holds_it(
+    pack: Callable[[Mapping[str, str]], PackedCorpus],
+) -> None:
+    corpus = pack(
+        {
+            "a.txt": "ThreadPool",
+            "b.txt": "",
+            "c.txt": "Thread",
+            "d.txt": "Pool ThreadPool\r\nThreadPool ThreadPool",
+            "e.txt": "\nThreadPool",
+        }
+    )
+    result = grep(corpus, GrepRequest("ThreadPool"), None)
+    assert dict(result.counts) == {"a.txt": 1, "d.txt": 2, "e.txt": 1}
