@@ -83,7 +83,7 @@ def ask(
     display = choose_display(quiet=quiet, verbose=verbose)
     check_models(settings, models, with_keys=not estimate)
     rlm = build_rlm(settings, display, ask_user=asker(display, quiet=quiet), **models, **offering)
-    with opened(sources, **loading) as corpus:
+    with opened(sources, quiet=quiet, **loading) as corpus:
         if estimate:
             show_estimate(rlm.estimate(corpus, question), as_json=as_json)
             return DONE

@@ -86,7 +86,9 @@ def chat(
     display = choose_display(quiet=quiet, verbose=verbose)
     check_models(settings, models, with_keys=True)
     rlm = build_rlm(settings, display, ask_user=asker(display, quiet=quiet), **models, **offering)
-    with _conversation(rlm, sources, session, loading, goes_on=goes_on) as conversation:
+    with _conversation(
+        rlm, sources, session, loading, goes_on=goes_on, quiet=quiet
+    ) as conversation:
         talk = _Talk(
             conversation,
             display,
@@ -110,7 +112,13 @@ def _check(sources: tuple[str, ...], session: str | None, goes_on: bool) -> None
 
 @contextmanager
 def _conversation(
-    rlm: RLM, sources: tuple[str, ...], session: str | None, loading: Loading, *, goes_on: bool
+    rlm: RLM,
+    sources: tuple[str, ...],
+    session: str | None,
+    loading: Loading,
+    *,
+    goes_on: bool,
+    quiet: bool,
 ) -> Iterator[Conversation]:
     if not sources:
         with rlm.conversation(session=session) as conversation:
@@ -120,7 +128,7 @@ def _conversation(
     from rlm_rag.sessions import SessionStore
 
     saved = None if session is None else SessionStore().load(session)
-    with opened(sources, **loading) as corpus:
+    with opened(sources, quiet=quiet, **loading) as corpus:
         if session is None:
             conversation = converse(rlm, corpus, goes_on=goes_on)
         else:

@@ -84,7 +84,10 @@ def map_(
     # As many calls as the documents need, unless somebody set a number.
     limits = {"calls": None, **settings.limits}
     rlm = build_rlm(replace(settings, limits=limits), display, **models)
-    with opened(sources, **loading) as corpus, rlm.map(corpus, prompt, out=out) as mapped:
+    with (
+        opened(sources, quiet=quiet, **loading) as corpus,
+        rlm.map(corpus, prompt, out=out) as mapped,
+    ):
         if estimate:
             show_estimate(mapped.estimate, as_json=as_json)
             return DONE

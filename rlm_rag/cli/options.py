@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
 
@@ -120,11 +120,16 @@ def split_last(arguments: Sequence[str], *, what: str, example: str) -> tuple[tu
 
 @contextmanager
 def opened(
-    sources: Sequence[str], *, verify: bool = False, **loading: Unpack[Loading]
+    sources: Sequence[str],
+    *,
+    verify: bool = False,
+    quiet: bool = False,
+    **loading: Unpack[Loading],
 ) -> Iterator[SearchableCorpus]:
     """Load sources, say their warnings on standard error, and close the corpus at the end.
 
-    `verify` reads every file again and says which were kept wrong.
+    `verify` reads every file again and says which were kept wrong. With `quiet` neither the
+    warnings nor how far the load is are said.
 
     Raises:
         SourceError: a source that cannot be loaded.
@@ -133,10 +138,11 @@ def opened(
 
     if loading["null_paths"] and STDIN not in sources:
         raise UsageError("--null goes with the source -", hint="git ls-files -z | rlm-rag ... -0 -")
-    with load_progress() as progress:
+    with nullcontext() if quiet else load_progress() as progress:
         corpus = load_sources(list(sources), on_progress=progress, verify=verify, **loading)
     with corpus:
-        warn_of(corpus.warnings)
+        if not quiet:
+            warn_of(corpus.warnings)
         yield corpus
 
 

@@ -203,7 +203,7 @@ def _answer_again(
     from rlm_rag.cli.display import choose_display
 
     display = choose_display(quiet=quiet, verbose=verbose)
-    with opened(sources, **loading) if sources else nullcontext() as corpus:
+    with opened(sources, quiet=quiet, **loading) if sources else nullcontext() as corpus:
         try:
             answer = answered(lambda: again(corpus, display))
         finally:

@@ -107,6 +107,14 @@ def test_the_answer_as_json_has_every_field(rlm_rag: Run, repo: Path, tmp_path: 
     assert done.stderr == ""
 
 
+def test_quiet_says_nothing_of_the_sources_either(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:
+    (repo / "old.txt").write_bytes("Größe und Maß, überall schön.\n".encode("cp1252") * 9)
+    model = script(tmp_path, ready("done"))
+    arguments = ("ask", str(repo), QUESTION, "--model", model, "--no-trace", "--no-keep")
+    assert "warning: old.txt: " in rlm_rag(*arguments).stderr
+    assert rlm_rag(*arguments, "--quiet").stderr == ""
+
+
 def test_a_limit_prints_what_there_is_and_exits_with_one(
     rlm_rag: Run, repo: Path, tmp_path: Path
 ) -> None:
