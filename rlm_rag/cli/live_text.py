@@ -15,6 +15,7 @@ from rlm_rag.trace.sanitize import printable_line
 if TYPE_CHECKING:
     from rlm_rag.engine.live import ReplyText
 
+INDENT = "   "
 SHORTEST_INTERVAL_SECONDS = 0.1
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
@@ -83,6 +84,5 @@ class LiveText:
         if self._line and now - self._grown_at >= SHORTEST_INTERVAL_SECONDS:
             self._grown_at = now
             room = terminal.columns(sys.stderr) - 1
-            streams.to_stderr(
-                ERASE_LINE + terminal.fits_width(f"   {printable_line(self._line)}", room)
-            )
+            grown = f"{INDENT}{printable_line(self._line)}"
+            streams.to_stderr(ERASE_LINE + terminal.fits_width(grown, room))

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from rlm_rag.cli import streams, terminal
-from rlm_rag.cli.live_text import LiveText
+from rlm_rag.cli.live_text import INDENT, LiveText
 from rlm_rag.trace.events import (
     BlockOutput,
     BlockStarted,
@@ -27,7 +27,6 @@ from rlm_rag.trace.sanitize import printable, printable_line
 if TYPE_CHECKING:
     from rlm_rag.engine.live import ReplyText
 
-INDENT = "   "
 _BOLD, _DIM, _RED = "1", "2", "31"
 
 
@@ -64,7 +63,9 @@ class VerboseLog:
         return nullcontext()
 
     def close(self) -> None:
-        """Nothing of it stays open."""
+        """End the line of a reply that broke off."""
+        with self._lock:
+            self._live.end()
 
     def _show(self, event: Event) -> None:
         match event:

@@ -38,6 +38,7 @@ def shown(*told: Event | ReplyText) -> str:
                 log.hear(each)
             else:
                 log(each)
+        log.close()
     return screen.text
 
 
@@ -54,6 +55,7 @@ def test_lines_stay_and_the_last_one_grows() -> None:
     seen = shown(started("r"), *pieces("First I look.\nAnd"), replied())
     assert final(seen)[:2] == ["   First I look.", "   And"]
     assert f"{ERASE}   Firs{ERASE}   First I " in seen
+    assert final(shown(started("r"), *pieces("broken of"))) == ["   broken of", ""]
 
 
 def test_code_is_coloured_as_it_comes_and_not_shown_twice() -> None:
