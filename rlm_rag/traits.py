@@ -71,6 +71,11 @@ def trait_of(path: str, head: bytes, *, size_bytes: int, lines: int) -> Trait | 
         return Trait.MINIFIED
     if _VENDORED.search(path):
         return Trait.VENDORED
-    if _GENERATED_NAME.search(path) or _GENERATED_TEXT.search(head[:HEAD_BYTES]):
+    if _GENERATED_NAME.search(path) or _says_generated(head[:HEAD_BYTES]):
         return Trait.GENERATED
     return None
+
+
+def _says_generated(head: bytes) -> bool:
+    # The word is in every form, and is found a hundred times faster.
+    return b"generated" in head.lower() and _GENERATED_TEXT.search(head) is not None
