@@ -14,6 +14,7 @@ from tests.servers.openai_chat import OpenAiChatServer
 
 _FOREIGN_PREFIXES = ("RLM_RAG_", "LITELLM_", "OPENAI_", "ANTHROPIC_", "AWS_", "AZURE_", "GOOGLE_")
 _FOREIGN_ENDINGS = ("_API_KEY", "_API_BASE", "_API_TOKEN", "_AUTH_TOKEN", "_PROXY", "_proxy")
+_OF_TERMINALS = ("COLUMNS", "FORCE_COLOR", "NO_COLOR")
 
 # Two shared cores stall now and then; no database, so that a run leaves no files behind.
 settings.register_profile("rlm-rag", deadline=None, database=None, max_examples=40)
@@ -61,7 +62,8 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         for name in list(os.environ):
-            if name.startswith(_FOREIGN_PREFIXES) or name.endswith(_FOREIGN_ENDINGS):
+            foreign = name.startswith(_FOREIGN_PREFIXES) or name.endswith(_FOREIGN_ENDINGS)
+            if foreign or name in _OF_TERMINALS:
                 patch.delenv(name)
         yield
 
