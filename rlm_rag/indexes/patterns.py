@@ -87,6 +87,12 @@ def compile_pattern(pattern: str, *, ignore_case: bool) -> LinePattern:
         ) from error
     if tree is None:
         return LinePattern(by_line, whole, (), False, False)
+    return _told_by(tree, by_line, whole, flags)
+
+
+def _told_by(
+    tree: Any, by_line: re.Pattern[str], whole: re.Pattern[str], flags: int
+) -> LinePattern:
     folded = bool(by_line.flags & re.IGNORECASE)
     literals = () if by_line.flags & re.LOCALE else _literals(tree, folded=folded)
     safe = not by_line.flags & re.DOTALL and _spans_no_line(tree)
