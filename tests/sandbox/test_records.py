@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +37,15 @@ from rlm_rag.sandbox.inside.records import Records, rows_of
             ],
         ),
         (
+            'at=1 by="x id=7" note=" a b  \nat=2 by="y"z note=\n',
+            [
+                {"at": 1, "by": "x id=7", "note": " a b"},
+                {"at": 2, "by": 'y"z', "note": ""},
+            ],
+        ),
+        ('{"a": "x\u2028y"}\n{"a": "z"}\n', [{"a": "x\u2028y"}, {"a": "z"}]),
+        ("a,b\n" + "x" * 140_000 + ",1\n", [{"a": "x" * 140_000, "b": 1}]),
+        (
             "Date: May 5 || User: 12 || Text: a: b\nDate: May 6 || User: 3 || Text: c\n",
             [
                 {"Date": "May 5", "User": 12, "Text": "a: b"},
@@ -59,6 +69,12 @@ def test_the_records_of_a_text_are_dicts(text: str, rows: list[dict[str, object]
         "[1, 2, 3]",
         '{"a": 1}',
         "{not json",
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        "|\n|\n",
+        "int a;\nint b;\nint c;\n",
+        '<?xml version="1.0" encoding="UTF-8"?>\n',
+        "a,b\nx\ry,1\n",
         "# Title\n\nA paragraph: with a colon.\n\n- one\n- two\n",
     ],
 )
@@ -84,6 +100,15 @@ def test_what_was_written_as_csv_is_read_back(cells: list[tuple[str, int]]) -> N
 def test_no_text_is_too_odd_to_be_looked_at(text: str) -> None:
     rows = rows_of(text)
     assert rows is None or all(isinstance(row, dict) for row in rows)
+
+
+@pytest.mark.parametrize("filling", [" ", "x ", "a=", '"', 'a="', ",", "|", ": "])
+def test_a_line_without_an_end_is_looked_at_in_time_of_its_length(filling: str) -> None:
+    text = f"a=1 b={filling * 10_000}x"
+    began = time.process_time()
+    rows_of(text)
+    rows_of(f"{text} || c: d")
+    assert time.process_time() - began < 1.0
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ _MOST_DIGITS = 18
 _MOST_HEAD_WORDS = 4
 _KEPT_CHARS = 64_000_000
 _INTEGER = r"-?(?:0|[1-9]\d*)"
-_PAIR = r"(?<!\S)([A-Za-z_][\w.-]*)=(\"[^\"]*\"|.*?)(?=\s+[A-Za-z_][\w.-]*=|\s*$)"
+_NAME = r"(?<!\S)([A-Za-z_][\w.-]*)="
+_MARKUP = r"\s*<[A-Za-z?!]"
 _NAMED = r"\s*([A-Za-z_][\w .-]{0,40}?)\s*:\s*(.*)"
 
 
@@ -98,18 +99,23 @@ def rows_of(text: str) -> Rows | None:
     return None
 
 
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text, which end where its document's do (see `rlm_rag.lines`)."""
+    return text.split("\n" if "\n" in text else "\r")
+
+
 def _json(text: str) -> Rows | None:
     import json
 
     if text.lstrip()[:1] not in ("{", "["):
         return None
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in _lines(text) if line.strip()]
     try:
         rows = [json.loads(line) for line in lines]
         if len(rows) > 1 and all(isinstance(row, dict) for row in rows):
             return rows
         value = rows[0] if len(rows) == 1 else json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _whole_json(text)
     return _dicts(value)
 
@@ -119,7 +125,7 @@ def _whole_json(text: str) -> Rows | None:
 
     try:
         return _dicts(json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -139,18 +145,27 @@ def _dicts_of_list(value: Any) -> Rows | None:
 
 def _pairs(text: str) -> Rows | None:
     """Lines of `name=value`; the words before the first are `word1`, `word2` and on."""
-    from re import compile
+    from re import compile, match
 
-    pair = compile(_PAIR)
+    if match(_MARKUP, text):
+        return None
+    name = compile(_NAME)
 
     def read(line: str) -> dict[str, Any] | None:
-        found = list(pair.finditer(line))
+        found = []
+        at = name.search(line)
+        first = len(line) if at is None else at.start()
+        while at is not None:
+            # A value in quotes may hold what looks like the next name.
+            closing = line.find('"', at.end() + 1) if line.startswith('"', at.end()) else -1
+            after = name.search(line, max(closing, at.end()))
+            value = line[at.end() : len(line) if after is None else after.start()]
+            found.append((at[1], value.strip().strip('"')))
+            at = after
         if len(found) < 2:
             return None
-        words = line[: found[0].start()].split()
-        row: dict[str, Any] = {f"word{n}": word for n, word in enumerate(words, 1)}
-        row.update((each[1], each[2].strip('"')) for each in found)
-        return row
+        row: dict[str, Any] = {f"word{n}": word for n, word in enumerate(line[:first].split(), 1)}
+        return row | dict(found)
 
     return _by_lines(text, read)
 
@@ -160,7 +175,7 @@ def _parts(text: str) -> Rows | None:
     from re import compile
 
     named = compile(_NAMED)
-    first = next((line for line in text.splitlines() if line.strip()), "")
+    first = next((line for line in _lines(text) if line.strip()), "")
     mark = next((mark for mark in _PART_MARKS if mark in first), None)
     if mark is None:
         return None
@@ -174,7 +189,7 @@ def _parts(text: str) -> Rows | None:
 
 
 def _by_lines(text: str, read: Callable[[str], dict[str, Any] | None]) -> Rows | None:
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in _lines(text) if line.strip()]
     tried = [read(line) for line in lines[:_LINES_TRIED]]
     if len(tried) - tried.count(None) < max(1, _MOST * len(tried)):
         return None
@@ -183,30 +198,41 @@ def _by_lines(text: str, read: Callable[[str], dict[str, Any] | None]) -> Rows |
 
 def _table(text: str) -> Rows | None:
     """CSV with whatever delimiter its first lines agree on, or a table of Markdown."""
-    import csv
     from io import StringIO
 
-    start = text[:200_000].splitlines()[: _LINES_TRIED + 1]
+    start = _lines(text[:200_000])[: _LINES_TRIED + 1]
     delimiter = _delimiter(start)
     if delimiter is None or not all(map(_may_head, start[0].strip(" |").split(delimiter))):
         return None
-    previous = csv.field_size_limit(max(len(text), 131_072))
-    try:
-        rows = list(csv.reader(StringIO(text, newline=""), delimiter=delimiter))
-    except csv.Error:
-        return None
-    finally:
-        csv.field_size_limit(previous)
+    rows = _cells(StringIO(text, newline=""), delimiter, len(text))
     if delimiter == "|" and start[0].lstrip().startswith("|"):
         rows = [[cell.strip() for cell in row[1:-1]] for row in rows]
         rows = [row for row in rows if not all(set(cell) <= {"-", ":"} for cell in row)]
     rows = [row for row in rows if row]
+    if not rows:
+        return None
     names = [name.strip().lstrip("\ufeff") for name in rows[0]]
+    if names[0] and not any(names[1:]):
+        return None  # Lines that end with the delimiter, such as those of a program.
     if len(set(names)) < len(names) or any(_is_number(name) for name in names):
         names = [f"column{n}" for n in range(1, len(names) + 1)]
     else:
         rows = rows[1:]
     return _with_numbers([dict(zip(names, row, strict=False)) for row in rows])
+
+
+def _cells(lines: Iterable[str], delimiter: str, longest: int) -> list[list[str]]:
+    """Return the rows of CSV, none where it cannot be read as such; no cell is over `longest`."""
+    import csv
+
+    limit = csv.field_size_limit()
+    csv.field_size_limit(max(longest, limit))
+    try:
+        return list(csv.reader(lines, delimiter=delimiter))
+    except csv.Error:
+        return []
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _may_head(cell: str) -> bool:
@@ -216,11 +242,10 @@ def _may_head(cell: str) -> bool:
 
 
 def _delimiter(lines: Sequence[str]) -> str | None:
-    import csv
-
     best, most = None, 1
+    longest = sum(map(len, lines))
     for delimiter in _DELIMITERS:
-        counts = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+        counts = [len(row) for row in _cells(lines, delimiter, longest) if row]
         # The last line may be cut within a quoted cell.
         sure = counts[:-1] if len(counts) > 2 else counts
         if len(sure) > 1 and sure[0] > most and sure.count(sure[0]) >= _MOST * len(sure):
