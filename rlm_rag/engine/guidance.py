@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 from rlm_rag.engine.reply import Block
-from rlm_rag.engine.view import View
-from rlm_rag.lines import split_lines
-from rlm_rag.sandbox.inside.records import rows_of
 
-MAX_DOCUMENTS = 3
-MAX_LINES = 3
-MAX_LINE_CHARS = 300
-MAX_TEXT_CHARS = 100_000
 MAX_QUESTION_CHARS = 800
 
 MOST_OUTPUT_CHARS = 2_000
 """Of a block's output a small model reads this much: on two cores 2,000 tokens took a minute, and
 it had printed the records that it was to count."""
+
+MOST_REPEATS = 2
+"""So often in a row a small model may send what it has sent before; it goes on so to the end."""
 
 ONE_BLOCK = ("\n```\n",)
 """Ends a small model's reply with its first block: what comes after it is the output that it
@@ -51,6 +46,10 @@ class Guide:
         """Return how much of a block's output is shown, `most` to a larger model."""
         return min(most, MOST_OUTPUT_CHARS) if self.is_on else most
 
+    def gives_up(self, repeats: int) -> bool:
+        """Whether a model that sent so many blocks in a row that told nothing new is at its end."""
+        return self.is_on and repeats >= MOST_REPEATS
+
     def to_run(self, blocks: Sequence[Block], notes: list[str]) -> Sequence[Block]:
         """Return the blocks of a reply that are run, and add to `notes` why not all are."""
         if not self.is_on or len(blocks) < 2:
@@ -73,27 +72,3 @@ class Guide:
         asked = self._question[:MAX_QUESTION_CHARS]
         more = "..." if len(self._question) > MAX_QUESTION_CHARS else ""
         return f"{told}\n\nQuestion: {asked}{more}\nReply with the next block."
-
-
-def first_look(view: View) -> str:
-    """Return what a question that code is to answer needs to see of the first documents.
-
-    Where they hold records, the first of them as `records` gives it, else their first lines.
-    Small models guess the form of records, and guess it wrong, where they do not see it.
-    """
-    return "\n".join(_shown(view, path) for path in islice(view.paths(), MAX_DOCUMENTS))
-
-
-def _shown(view: View, path: str) -> str:
-    text = (view.text(path) or "")[:MAX_TEXT_CHARS]
-    lines = split_lines(text)
-    whole = lines if len(text) < MAX_TEXT_CHARS else lines[:-1]
-    rows = rows_of("\n".join(whole))
-    if rows:
-        return f"records({path!r}) is a list of dicts, the first of them:\n  {_cut(str(rows[0]))}"
-    begun = "".join(f"\n  {_cut(line)}" for line in lines[:MAX_LINES])
-    return f"{path} begins:{begun}"
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}..."

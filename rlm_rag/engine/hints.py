@@ -30,8 +30,9 @@ _HIT = (
 _KEYS = "Print the value's type and its keys first: print(type(x), list(x)[:5])."
 _SAME_AGAIN = (
     "This block gave the same output before. Answer from what you have seen: "
-    'answer["content"] = "..." and answer["ready"] = True; or run another block.'
+    'FINAL("..."); or run another block.'
 )
+_FAILED_AGAIN = "This block is the same as one that failed before. Change it."
 _OTHER_TOOL = (
     "The same kind of error for the third time: use another function. Facts: search, then read. "
     "Exact words: grep_context. Where a name is defined: symbols. Records: records(path), or "
@@ -113,6 +114,8 @@ class Hints:
         self._ran: set[str] = set()
         self._kinds: Counter[str] = Counter()
         self._said: Counter[str] = Counter()
+        self.repeats = 0
+        """How many turns in a row told nothing that was not told before."""
 
     def about(self, ran: Sequence[RanBlock]) -> tuple[str, ...]:
         """Return at most `MAX_HINTS` sentences on the blocks of a turn.
@@ -122,22 +125,34 @@ class Hints:
         ran well and told nothing new, is pointed out.
         """
         hints: list[str] = []
-        for block in ran:
+        again = [self._is_again(block) for block in ran]
+        for block, is_again in zip(ran, again, strict=True):
             error = block.result.error
             if error is None:
                 self._kinds.clear()
-                hints += self._on_output(block)
+                hints += [_SAME_AGAIN] if is_again else self._on_output(block)
             else:
+                hints += [_FAILED_AGAIN] if is_again else []
                 hints += self._on_error(block, error)
+        self.repeats = self.repeats + 1 if again and all(again) else 0
         return tuple(dict.fromkeys(hints))[:MAX_HINTS]
 
+    def _is_again(self, block: RanBlock) -> bool:
+        """Whether a block failed before, or ran well with the same output.
+
+        With other output it waited for something, or went on from what it had left.
+        """
+        result = block.result
+        if result.error is not None:
+            return not _is_new(self._failed, block.code.strip())
+        shown = result.stdout + (result.value or "")
+        return not _is_new(self._ran, block.code.strip(), shown, result.stderr)
+
     def _on_error(self, block: RanBlock, error: BlockError) -> list[str]:
-        hints = []
-        if not _is_new(self._failed, block.code.strip()):
-            hints.append("This block is the same as one that failed before. Change it.")
         self._kinds[error.type] += 1
         if self._kinds[error.type] >= 3:
-            return [*hints, _OTHER_TOOL]
+            return [_OTHER_TOOL]
+        hints = []
         familiar = next((each for each in _FAMILIAR if each.fits(error, block.code)), None)
         if familiar is not None:
             hint = familiar.hint(error, block.code)
@@ -149,9 +164,6 @@ class Hints:
     def _on_output(self, block: RanBlock) -> list[str]:
         result = block.result
         shown = result.stdout + (result.value or "")
-        # With other output it waited for something, or went on from what it had left.
-        if not _is_new(self._ran, block.code.strip(), shown, result.stderr):
-            return [_SAME_AGAIN]
         hints = []
         if result.stdout_cut or len(shown) > LONG_OUTPUT_CHARS:
             hints.append(

@@ -241,6 +241,8 @@ class Loop:
         self._ran_well = self._ran_well or not failed
         self._doubts.watch(ran)
         notes += self._hints.about(ran)
+        if self._guide.gives_up(self._hints.repeats):
+            return self._broken("the root model sent the same blocks again and again")
         self._step_down(ran)
         notes += self._tasks.notes()
         notes += (f"Your parent says: {text}" for text in self._inbox)

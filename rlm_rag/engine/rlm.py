@@ -14,8 +14,9 @@ from rlm_rag.engine.carried import before, described, variables
 from rlm_rag.engine.children import Children
 from rlm_rag.engine.delegation import Delegation, delegation_of
 from rlm_rag.engine.doubts import Doubts
+from rlm_rag.engine.first_look import first_look
 from rlm_rag.engine.first_map import first_map
-from rlm_rag.engine.guidance import Guide, first_look
+from rlm_rag.engine.guidance import Guide
 from rlm_rag.engine.history import History, status_line
 from rlm_rag.engine.hosted import Hosted
 from rlm_rag.engine.loop import Loop
@@ -102,7 +103,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             prompts=profile.version,
         )
         guide = Guide(assignment.question, is_on=profile.name == "small")
-        told = _helpers(tree, repl, assignment) + await _map(repl, assignment, view, profile)
+        told = _helpers(tree, repl, assignment) + await _shown_first(repl, assignment, view, guide)
         yield Loop(
             run_id=assignment.run_id,
             guide=guide,
@@ -285,8 +286,6 @@ def _history(
     if view.added.documents:
         figures.append(f"added: {len(view.added.documents):,} documents under added:/")
     figures.append(helpers)
-    if guide.is_on and kind_of(assignment.question) == "aggregate":
-        figures.append(f"\n{first_look(view)}")
     carried = assignment.carried
     said = before(carried)
     if carried is not None:
@@ -322,12 +321,18 @@ def _helpers(tree: Tree, repl: Repl, assignment: Assignment) -> str:
     return "\n".join([models, "\nMore functions of this run:", *own]) if own else models
 
 
-async def _map(repl: Repl, assignment: Assignment, view: View, profile: Profile) -> str:
-    """Return the map of definitions for a root that can make use of it."""
-    is_read = profile.name != "small" and assignment.root.name != "offline"
-    if assignment.depth or not is_read:
+async def _shown_first(repl: Repl, assignment: Assignment, view: View, guide: Guide) -> str:
+    """Return what a root sees of the documents before its first turn, for what it can make of it.
+
+    A map of definitions, or, for a small one that is to count, how the records look.
+    """
+    if assignment.root.name == "offline":
         return ""
-    shown = await first_map(repl.services, view)
+    if guide.is_on:
+        counts = kind_of(assignment.question) == "aggregate"
+        shown = await first_look(repl.services, view, assignment.question) if counts else ""
+        return f"\n\n{shown}" if shown else ""
+    shown = "" if assignment.depth else await first_map(repl.services, view)
     return f"\n\nWhat the rest leans on most:\n{shown}" if shown else ""
 
 

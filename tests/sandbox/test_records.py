@@ -26,6 +26,7 @@ from rlm_rag.sandbox.inside.records import Records, rows_of
         ('a,b\n"x\ny",007\n"z, w",1\n', [{"a": "x\ny", "b": "007"}, {"a": "z, w", "b": "1"}]),
         ("1,2\n3,4\n", [{"column1": 1, "column2": 2}, {"column1": 3, "column2": 4}]),
         ("| a | b |\n|---|:-:|\n| 1 | x |\n", [{"a": 1, "b": "x"}]),
+        ("# T\n\ntext\n\n| a | b |\n|---|---|\n| 1 | x |\n\nmore | text\n", [{"a": 1, "b": "x"}]),
         ('{"a": 1}\n{"a": "2"}\n', [{"a": 1}, {"a": "2"}]),
         ('[{"a": 1}, {"b": [2]}]', [{"a": 1}, {"b": [2]}]),
         ('{"n": 2, "rows": [\n{"a": 1},\n{"a": 2}\n]}', [{"a": 1}, {"a": 2}]),

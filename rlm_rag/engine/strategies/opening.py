@@ -62,7 +62,8 @@ def _retrieve(tree: Tree, assignment: Assignment, view: View, _: ModelCalls) -> 
         root=assignment.root,
         most_tokens=SMALL_TOKENS if is_small else MOST_TOKENS,
     )
-    return _Steps(load_prompt("retrieve"), found.first, found.again)
+    prompt = load_prompt("retrieve_small" if is_small else "retrieve")
+    return _Steps(prompt, found.first, found.again)
 
 
 def _map_reduce(tree: Tree, assignment: Assignment, view: View, calls: ModelCalls) -> _Steps:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.first_look import MOST_NAMES, globs_named
 from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.strategies.answering import Prepared
@@ -23,7 +24,6 @@ beside the point misleads it."""
 
 WINDOW_SHARE = 0.5
 SEARCHED_WINDOWS = 24
-MOST_NAMES = 6
 _AROUND_LINES = 8
 _DEFINITION_LINES = 30
 
@@ -33,7 +33,6 @@ _IDENTIFIER = re.compile(
     r"|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)",
     re.ASCII,
 )
-_FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", re.ASCII)
 _NUMBERED = re.compile(r"^(\d+): ", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*", re.ASCII)
 
@@ -67,7 +66,7 @@ class Retrieve:
             await self._definitions(passages, name)
         for words in quoted:
             await self._exact(passages, words)
-        for glob in await self._files():
+        for glob in await globs_named(self._view, self._question):
             await self._search(passages, self._question, glob)
         await self._search(passages, self._question)
         shown = passages.shown(self._budget_tokens)
@@ -101,13 +100,6 @@ class Retrieve:
         found = await self._ask("grep_context", pattern=re.escape(words), k=5)
         for hit in (found or {}).get("hits", ()):
             passages.want(hit["path"], hit["line"] - _AROUND_LINES, hit["line"] + _AROUND_LINES)
-
-    async def _files(self) -> list[str]:
-        """Return a glob for each file that the question names and the corpus has."""
-        names = [found[1] for found in _FILE_NAME.finditer(self._question)]
-        globs = dict.fromkeys(f"**/{name.lstrip('./')}" for name in names[:MOST_NAMES])
-        selection = await self._view.select(list(globs))
-        return [glob for glob in globs if glob not in selection.unknown]
 
     async def _ask(self, service: str, /, **arguments: Any) -> Any:
         """Return what a service gives a block, None where it refuses; the trace has either."""

@@ -92,7 +92,7 @@ def _matching(documents: Documents, glob: str) -> list[int]:
 
 def rows_of(text: str) -> Rows | None:
     """Return the records of a text, numbers as numbers; None where it has no known form."""
-    for read in (_json, _pairs, _parts, _table):
+    for read in (_json, _pairs, _parts, _table, _tables_within):
         rows = read(text)
         if rows:
             return rows
@@ -233,6 +233,20 @@ def _cells(lines: Iterable[str], delimiter: str, longest: int) -> list[list[str]
         return []
     finally:
         csv.field_size_limit(limit)
+
+
+def _tables_within(text: str) -> Rows | None:
+    """The rows of the tables of Markdown that stand among other text."""
+    found: Rows = []
+    table: list[str] = []
+    for line in [*_lines(text), ""]:
+        if line.lstrip().startswith("|"):
+            table.append(line)
+            continue
+        if len(table) > 2 and set(table[1]) <= set("|-: "):
+            found += _table("\n".join(table)) or []
+        table = []
+    return found or None
 
 
 def _may_head(cell: str) -> bool:

@@ -414,3 +414,47 @@ def test_retrieve_shows_the_best_lines_of_a_window_that_is_too_long(
             model="qwen2.5-coder-1.5b",
         )
     assert "58: The code of the gate is 8431." in openai_server.prompts[0]
+
+
+def test_a_small_model_that_repeats_itself_is_ended_and_answers_from_passages(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    same = "```repl\nprint(len(context))\n```"
+    found = ask(
+        openai_server,
+        corpus,
+        "auto",
+        *[reply(same)] * 3,
+        reply("It weighs 30 kg at most: `docs/limits.md:3`."),
+        question="How many kg may a parcel weigh in total?",
+        model="qwen2.5-coder-1.5b",
+    )
+    assert found.text.startswith("It weighs 30 kg")
+    assert len(openai_server.received) == 4
+    assert "=== docs/limits.md" in openai_server.prompts[3]
+    system = openai_server.received[3].json["messages"][0]["content"]
+    assert system.startswith("You answer a question from passages")
+
+
+def test_a_small_model_is_shown_the_documents_that_the_question_is_about(
+    openai_server: OpenAiChatServer,
+) -> None:
+    pages = {f"pages/{n:03}.md": f"# Part {n}\n\nOf sheep and wool.\n" for n in range(30)}
+    pages["pages/017.md"] = (
+        "# Part 17\n\nVisitors of the lighthouse of Lombaey:\n\n"
+        "| year | visitors |\n|---|---|\n| 1995 | 6078 |\n| 1996 | 5576 |\n"
+    )
+    pages["notes/plan.txt"] = "Nothing to count.\n" * 500
+    with rlm_rag.load(pages) as loaded:
+        ask(
+            openai_server,
+            loaded,
+            "rlm",
+            reply('```repl\nFINAL(sum(r["visitors"] for r in records("017.md")))\n```'),
+            question="How many visitors came to Lombaey in total, by plan.txt or any other?",
+            model="qwen2.5-coder-1.5b",
+        )
+    shown = openai_server.prompts[0]
+    row = "records('pages/017.md') is a list of dicts, the first of them:\n  {'year': 1995, "
+    assert row in shown
+    assert shown.index("notes/plan.txt begins:") < shown.index(row)

@@ -1,0 +1,71 @@
+"""What a small model sees of the documents before it counts in them: how records look there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+from rlm_rag.engine.services import Services
+from rlm_rag.engine.view import View
+from rlm_rag.lines import split_lines
+from rlm_rag.sandbox.inside.records import rows_of
+from rlm_rag.sandbox.session import ServiceCall, ServiceError
+
+MAX_DOCUMENTS = 3
+MAX_LINES = 3
+MAX_LINE_CHARS = 300
+MAX_TEXT_CHARS = 100_000
+MOST_NAMES = 6
+
+_FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", re.ASCII)
+
+
+async def first_look(services: Services, view: View, question: str) -> str:
+    """Return what a question that code is to answer needs to see of the documents it is about.
+
+    Those are the files that it names, then what a search for it finds. Where they hold records,
+    the first of them as `records` gives it, else their first lines: small models guess the form
+    of records, and guess it wrong, where they do not see it. The search is numbered 0, as one of
+    no block, so that the trace has it.
+    """
+    named = (await view.select(await globs_named(view, question))).paths
+    paths = list(dict.fromkeys((*named, *await _found(services, question), *_first(view))))
+    return "\n".join(_shown(view, path) for path in paths[:MAX_DOCUMENTS])
+
+
+async def globs_named(view: View, question: str) -> list[str]:
+    """Return a glob for each file that a question names and the corpus has."""
+    names = [found[1] for found in _FILE_NAME.finditer(question)]
+    globs = dict.fromkeys(f"**/{name.lstrip('./')}" for name in names[:MOST_NAMES])
+    selection = await view.select(list(globs))
+    return [glob for glob in globs if glob not in selection.unknown]
+
+
+async def _found(services: Services, question: str) -> Sequence[str]:
+    call = ServiceCall(0, 1, "search", (), {"query": question, "k": MAX_DOCUMENTS})
+    try:
+        hits = (await services.serve(call)).value
+    except ServiceError:
+        # The documents that come first are shown all the same.
+        return ()
+    return [hit["path"] for hit in hits or ()]
+
+
+def _first(view: View) -> Sequence[str]:
+    return list(islice(view.paths(), MAX_DOCUMENTS))
+
+
+def _shown(view: View, path: str) -> str:
+    text = (view.text(path) or "")[:MAX_TEXT_CHARS]
+    lines = split_lines(text)
+    whole = lines if len(text) < MAX_TEXT_CHARS else lines[:-1]
+    rows = rows_of("\n".join(whole))
+    if rows:
+        return f"records({path!r}) is a list of dicts, the first of them:\n  {_cut(str(rows[0]))}"
+    begun = "".join(f"\n  {_cut(line)}" for line in lines[:MAX_LINES])
+    return f"{path} begins:{begun}"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}..."
