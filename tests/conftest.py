@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say aloud what no real model was asked, and no browser shown."""
+    """Say aloud what no real model or cluster was asked, and no browser shown."""
     reasons = Counter(
         (report.nodeid.startswith("tests/live/"), report.longrepr[2].removeprefix("Skipped: "))
         for report in terminalreporter.stats.get("skipped", ())
@@ -54,6 +54,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"{count} tests of a real model were not run: {reason}")
         elif "Chromium" in reason:
             terminalreporter.write_line(f"{count} tests in a browser were not run: {reason}")
+        elif "rlm-rag[ray]" in reason:
+            terminalreporter.write_line(f"{count} tests of a Ray cluster were not run: {reason}")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,7 @@ def documents(total_bytes: int) -> Iterator[tuple[str, str]]:
     """Yield `(path, content)`, `total_bytes` of content or a little more, the same every time.
 
     In copy `n` a fifth of the long words end in a letter more, which ones differs from copy to
-    copy, so that the vocabulary grows with the corpus and no window has an equal.
+    copy, so that the vocabulary grows with the corpus and few windows have an equal.
     """
     done = copy = 0
     while done < total_bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import socket
 import sys
 import tempfile
 from contextlib import suppress
@@ -15,6 +16,8 @@ from rlm_rag.scratch import ScratchFolder
 
 # Nothing of what shards answer is large: their documents are sent in batches of 8 MB.
 _OBJECT_STORE_BYTES = 200 << 20
+_CONNECT_SECONDS = 5.0
+_MAX_SAID_CHARS = 300
 # A socket's path has 107 characters at most: Ray needs 63 of them, and the folder itself 30.
 _MAX_FOLDER_CHARS = 14
 
@@ -34,6 +37,9 @@ def join(address: str) -> int:
         # Ray takes 127.0.0.1 for an address of this machine's network, and listens on all of
         # them, whatever it is told; but not where it believes that it cannot form clusters.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    if address != LOCAL and _has_token():
+        # Ray shows it to a cluster that it starts itself, to others only when told.
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         from ray import init, nodes
     except ImportError as error:
@@ -53,14 +59,33 @@ def join(address: str) -> int:
                 **quiet,
             )
         else:
+            _check_listening(address)
             init(address=address, **quiet)
     except (ConnectionError, ValueError, RuntimeError, OSError, TimeoutError) as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        cause = error.__cause__ or error
+        # The last line of a text that holds a trace is what failed.
+        said = (str(cause).strip() or type(cause).__name__).splitlines()[-1]
         raise RetrievalError(
-            f"no Ray cluster could be joined at {address}: {said}",
+            f"no Ray cluster could be joined at {address}: {said[:_MAX_SAID_CHARS]}",
             hint="start one with `ray start --head`, or give no address for one of this machine",
         ) from error
     return sum(1 for node in nodes() if node["Alive"])
+
+
+def _check_listening(address: str) -> None:
+    """Connect to an address, since Ray waits for minutes for a head that is not there.
+
+    Raises:
+        OSError: nobody listens there.
+    """
+    host, colon, port = address.rpartition(":")
+    if colon:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+
+
+def _has_token() -> bool:
+    given = "RAY_AUTH_TOKEN" in os.environ or "RAY_AUTH_TOKEN_PATH" in os.environ
+    return given or (Path.home() / ".ray" / "auth_token").exists()
 
 
 def leave() -> None:

@@ -31,8 +31,10 @@ _START_SECONDS = 90.0
 # The first search builds the index of the shard; later ones take milliseconds.
 _ANSWER_SECONDS = 3600.0
 _TRIES = 3
-# A shard that was lost may find room again: it is tried anew after so long.
+# A shard that was lost may find room again: it is tried anew after a minute, then after twice
+# as long each time, to an hour.
 _LOST_SECONDS = 60.0
+_MOST_LOST_SECONDS = 3600.0
 
 
 class RayShards:
@@ -59,6 +61,7 @@ class RayShards:
         self._actors: dict[int, Any] = {}
         self._nodes: dict[int, str] = {}
         self._lost: dict[int, tuple[str, float]] = {}
+        self._lost_seconds: dict[int, float] = {}
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -92,6 +95,7 @@ class RayShards:
                     raise RetrievalError(f"shard {at} took longer than an hour") from error
                 else:
                     del left[at]
+                    self._lost_seconds.pop(at, None)
             if not left:
                 return found
         self._lose(left, "it died each time that it was asked")
@@ -187,8 +191,10 @@ class RayShards:
             ray.kill(actor)
 
     def _lose(self, numbers: Iterable[int], why: str) -> None:
-        until = time.monotonic() + _LOST_SECONDS
-        self._lost.update(dict.fromkeys(numbers, (why, until)))
+        for at in numbers:
+            seconds = min(2 * self._lost_seconds.get(at, _LOST_SECONDS / 2), _MOST_LOST_SECONDS)
+            self._lost_seconds[at] = seconds
+            self._lost[at] = why, time.monotonic() + seconds
 
 
 def _started(assignment: Assignment, node: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,14 @@ from rlm_rag.api import SearchableCorpus, load
 from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.distributed.placement import owner_of
 from rlm_rag.errors import MissingExtraError, UsageError
-from rlm_rag.indexes.requests import GrepRequest, Result, SearchRequest, SearchResult
+from rlm_rag.indexes.requests import (
+    GrepRequest,
+    IndexRequest,
+    IndexResult,
+    Result,
+    SearchRequest,
+    SearchResult,
+)
 
 from .listening import addresses, marked
 
@@ -70,6 +78,15 @@ def test_where_the_temporary_folder_has_a_long_path_ray_has_another(
     assert not Path(folder).exists()
 
 
+def test_an_address_where_nobody_listens_is_refused_at_once() -> None:
+    from rlm_rag.distributed import joining
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(OSError, match="refused"):
+        joining._check_listening(address)
+
+
 ray_tests = pytest.mark.skipif(
     __import__("importlib.util").util.find_spec("ray") is None,
     reason="ray is not installed: pip install 'rlm-rag[ray]'",
@@ -110,6 +127,42 @@ def test_a_local_cluster_answers_as_one_index_and_is_heard_by_no_other_machine(
         assert listened.keys() == {"127.0.0.1"}
         # The head, the node's two services, its agent, and each of the shards.
         assert sum(listened.values()) >= 5
+    assert none_left(mark)
+
+
+@pytest.mark.deep
+@ray_tests
+def test_a_cluster_with_a_token_is_joined_and_its_nodes_keep_what_they_hold(
+    mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", mark)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = f"start --head --block --port={port} --include-dashboard=false --num-cpus=1"
+    loopback = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+    head = subprocess.Popen(
+        [Path(sys.executable).with_name("ray"), *words.split(), "--object-store-memory=80000000"],
+        env=os.environ | loopback,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until = time.monotonic() + 60.0
+        while b"ray::" not in b"".join(names(mark).values()) and time.monotonic() < until:
+            time.sleep(0.5)
+        options: Any = {"shards": f"ray:127.0.0.1:{port}", "shard_count": 2}
+        added = []
+        for _ in range(2):
+            with load(SOURCE, **options) as corpus:
+                built = corpus.retrieve(IndexRequest())
+                assert isinstance(built, IndexResult)
+                added.append(built.added)
+        assert (added[0] > 0, added[1]) == (True, 0)
+        assert addresses(marked(mark)).keys() == {"127.0.0.1"}
+    finally:
+        head.terminate()
+        head.wait()
     assert none_left(mark)
 
 
@@ -156,12 +209,20 @@ def spread_over(nodes: Any, source: Path, count: int) -> SearchableCorpus:
     return load(source, keep=False, shards=f"ray:{nodes.address}", shard_count=count)
 
 
+def names(mark: str) -> dict[int, bytes]:
+    """Return what the marked processes call themselves."""
+    found = {}
+    for pid in marked(mark):
+        with suppress(FileNotFoundError):
+            found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes()
+    return found
+
+
 def hosts(mark: str, parent: int | None = None) -> list[int]:
     """Return the processes of shards, all or those of one parent."""
     found = []
-    for pid in marked(mark):
+    for pid, name in names(mark).items():
         with suppress(FileNotFoundError):
-            name = Path(f"/proc/{pid}/cmdline").read_bytes()
             own_parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
             if b"ray::ShardHost" in name and parent in (None, own_parent):
                 found.append(pid)
