@@ -37,9 +37,6 @@ def join(address: str) -> int:
         # Ray takes 127.0.0.1 for an address of this machine's network, and listens on all of
         # them, whatever it is told; but not where it believes that it cannot form clusters.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-    if address != LOCAL and _has_token():
-        # Ray shows it to a cluster that it starts itself, to others only when told.
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         from ray import init, nodes
     except ImportError as error:
@@ -65,9 +62,11 @@ def join(address: str) -> int:
         cause = error.__cause__ or error
         # The last line of a text that holds a trace is what failed.
         said = (str(cause).strip() or type(cause).__name__).splitlines()[-1]
+        hint = "start one with `ray start --head`, or say `local` for one of this machine"
+        if "token" in said:
+            hint = "set RAY_AUTH_MODE=token, with the cluster's token in ~/.ray/auth_token"
         raise RetrievalError(
-            f"no Ray cluster could be joined at {address}: {said[:_MAX_SAID_CHARS]}",
-            hint="start one with `ray start --head`, or give no address for one of this machine",
+            f"no Ray cluster could be joined at {address}: {said[:_MAX_SAID_CHARS]}", hint=hint
         ) from error
     return sum(1 for node in nodes() if node["Alive"])
 
@@ -81,11 +80,6 @@ def _check_listening(address: str) -> None:
     host, colon, port = address.rpartition(":")
     if colon:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
-
-
-def _has_token() -> bool:
-    given = "RAY_AUTH_TOKEN" in os.environ or "RAY_AUTH_TOKEN_PATH" in os.environ
-    return given or (Path.home() / ".ray" / "auth_token").exists()
 
 
 def leave() -> None:

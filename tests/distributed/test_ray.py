@@ -20,7 +20,7 @@ import pytest
 from rlm_rag.api import SearchableCorpus, load
 from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.distributed.placement import owner_of
-from rlm_rag.errors import MissingExtraError, UsageError
+from rlm_rag.errors import MissingExtraError, RetrievalError, UsageError
 from rlm_rag.indexes.requests import (
     GrepRequest,
     IndexRequest,
@@ -137,13 +137,15 @@ def test_a_cluster_with_a_token_is_joined_and_its_nodes_keep_what_they_hold(
 ) -> None:
     monkeypatch.setenv("HOME", mark)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (Path(mark) / ".ray").mkdir()
+    (Path(mark) / ".ray" / "auth_token").write_text("0123456789abcdef" * 4)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = f"start --head --block --port={port} --include-dashboard=false --num-cpus=1"
-    loopback = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+    said = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     head = subprocess.Popen(
         [Path(sys.executable).with_name("ray"), *words.split(), "--object-store-memory=80000000"],
-        env=os.environ | loopback,
+        env=os.environ | said | {"RAY_AUTH_MODE": "token"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -151,6 +153,11 @@ def test_a_cluster_with_a_token_is_joined_and_its_nodes_keep_what_they_hold(
         until = time.monotonic() + 60.0
         while b"ray::" not in b"".join(names(mark).values()) and time.monotonic() < until:
             time.sleep(0.5)
+        with load(SOURCE, keep=False, shards=f"ray:127.0.0.1:{port}") as corpus:
+            with pytest.raises(RetrievalError, match="joined") as refused:
+                corpus.search("postings")
+            assert "RAY_AUTH_MODE=token" in (refused.value.hint or "")
+        monkeypatch.setenv("RAY_AUTH_MODE", "token")
         options: Any = {"shards": f"ray:127.0.0.1:{port}", "shard_count": 2}
         added = []
         for _ in range(2):
