@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,21 +44,8 @@ def join(address: str) -> int:
         raise MissingExtraError(
             "a corpus in shards needs the extra `ray`", hint="pip install 'rlm-rag[ray]'"
         ) from error
-    quiet = {"logging_level": "ERROR", "log_to_driver": False, "configure_logging": False}
     try:
-        if address == LOCAL:
-            # Its processes find the modules that this one does.
-            os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
-            init(
-                _node_ip_address="127.0.0.1",
-                include_dashboard=False,
-                object_store_memory=_OBJECT_STORE_BYTES,
-                _temp_dir=_temporary_folder(),
-                **quiet,
-            )
-        else:
-            _check_listening(address)
-            init(address=address, **quiet)
+        _connect(address, init)
     except (ConnectionError, ValueError, RuntimeError, OSError, TimeoutError) as error:
         cause = error.__cause__ or error
         # The last line of a text that holds a trace is what failed.
@@ -69,6 +57,23 @@ def join(address: str) -> int:
             f"no Ray cluster could be joined at {address}: {said[:_MAX_SAID_CHARS]}", hint=hint
         ) from error
     return sum(1 for node in nodes() if node["Alive"])
+
+
+def _connect(address: str, init: Callable[..., object]) -> None:
+    quiet = {"logging_level": "ERROR", "log_to_driver": False, "configure_logging": False}
+    if address != LOCAL:
+        _check_listening(address)
+        init(address=address, **quiet)
+        return
+    # Its processes find the modules that this one does.
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+    init(
+        _node_ip_address="127.0.0.1",
+        include_dashboard=False,
+        object_store_memory=_OBJECT_STORE_BYTES,
+        _temp_dir=_temporary_folder(),
+        **quiet,
+    )
 
 
 def _check_listening(address: str) -> None:

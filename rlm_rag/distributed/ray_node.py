@@ -63,17 +63,12 @@ class ShardHost:
 
     def begin(self) -> bool:
         """Open what the node has kept of the shard; False where its documents are to be added."""
-        try:
-            corpus = PackedCorpus.open(self._folder / _PACKED)
-        except RlmRagError:
+        corpus = self._kept()
+        if corpus is None:
             self._writer = PackedWriter(self._folder / _PACKED)
             return False
-        if digest_of(corpus, range(len(corpus))) == self._assignment.digest:
-            self._open(corpus)
-            return True
-        corpus.close()
-        self._writer = PackedWriter(self._folder / _PACKED)
-        return False
+        self._open(corpus)
+        return True
 
     def add(self, documents: Sequence[tuple[str, bytes, str | None]]) -> Failed | None:
         """Add documents, each its path, its text as UTF-8, and its encoding."""
@@ -105,6 +100,17 @@ class ShardHost:
             return request(self._shard)
         except RlmRagError as error:
             return Failed(error.message, error.hint)
+
+    def _kept(self) -> PackedCorpus | None:
+        try:
+            corpus = PackedCorpus.open(self._folder / _PACKED)
+        except RlmRagError:
+            # None yet, or of no use.
+            return None
+        if digest_of(corpus, range(len(corpus))) == self._assignment.digest:
+            return corpus
+        corpus.close()
+        return None
 
     def _made(self) -> Path:
         root = Path(self._assignment.kept_root) if self._assignment.kept_root else None

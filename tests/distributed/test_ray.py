@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from rlm_rag import ask
 from rlm_rag.api import SearchableCorpus, load
 from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.distributed.placement import owner_of
@@ -34,6 +35,7 @@ from .listening import addresses, marked
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "rlm_rag" / "indexes"
+OFFLINE: Any = {"model": "offline", "trace": False}
 QUESTIONS = ("where are postings counted", "def search", "STOP_WORDS", "stable hash", "windows")
 # Two of Ray's own processes wait for a minute where their cluster was killed.
 _LAST_SECONDS = 90.0
@@ -115,6 +117,7 @@ def test_a_local_cluster_answers_as_one_index_and_is_heard_by_no_other_machine(
     mark: str,
 ) -> None:
     with load(SOURCE, keep=False) as whole, load(SOURCE, keep=False, shards="ray") as spread:
+        both = (whole, spread)
         for question in QUESTIONS:
             request = SearchRequest(question, 10)
             assert spread.retrieve(request) == whole.retrieve(request)
@@ -123,6 +126,9 @@ def test_a_local_cluster_answers_as_one_index_and_is_heard_by_no_other_machine(
         assert spread.outline("search.py") == whole.outline("search.py")
         assert spread.repo_map() == whole.repo_map()
         assert spread.read("search.py", 1, 9) == whole.read("search.py", 1, 9)
+        answers = [ask(corpus, "Where are postings counted?", **OFFLINE) for corpus in both]
+        assert answers[0].text == answers[1].text
+        assert answers[0].citations == answers[1].citations != ()
         listened = addresses(marked(mark))
         assert listened.keys() == {"127.0.0.1"}
         # The head, the node's two services, its agent, and each of the shards.
