@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
@@ -45,6 +46,9 @@ class AnswerFile:
     answers that are not ok and those of `outdated` texts go, and no other process writes to it.
     Answers of documents that are not asked about stay.
 
+    Beside it, in `replies`, a map that has not come to its end may keep the replies about parts
+    of documents; those of an earlier file that was removed go.
+
     Raises:
         AnswerFileError: it cannot be read, or holds something else, or answers to something else.
     """
@@ -53,10 +57,23 @@ class AnswerFile:
         self._path = path
         self._asked = asked
         self._size = 0
+        self._is_new = False
         self._kept = self._read()
         self._outdated: set[str] = set()
         self._file: FileIO | None = None
         self._sync: BackgroundSync | None = None
+
+    @property
+    def replies(self) -> Path:
+        """Where the cache of replies of this file lies."""
+        return self._path.with_name(f".{self._path.name}.replies")
+
+    def drop_replies(self) -> None:
+        """Remove the cache of replies, once all is answered."""
+        for ending in ("", "-wal", "-shm"):
+            # One that stays is a file too many, and no reason to lose what was paid for.
+            with suppress(OSError):
+                self.replies.with_name(self.replies.name + ending).unlink(missing_ok=True)
 
     def knows(self, path: str, digest: str) -> bool:
         """Whether there is an answer about that text of a document; another text's is dropped."""
@@ -90,6 +107,8 @@ class AnswerFile:
             file = self._opened()
         self._file = file
         self._sync = BackgroundSync(file.fileno())
+        if self._is_new:
+            self.drop_replies()
         return self
 
     def __exit__(
@@ -108,6 +127,7 @@ class AnswerFile:
         kept = _Kept()
         try:
             if not self._path.exists():
+                self._is_new = True
                 return kept
             if not self._path.is_file() or self._path.stat().st_size > MAX_FILE_BYTES:
                 raise AnswerFileError(f"{self._path} holds no answers of a map")

@@ -53,17 +53,19 @@ def end_with_parent() -> None:
 def private_streams() -> tuple[BinaryIO, BinaryIO]:
     """Move a protocol off descriptors 0 and 1, so that nothing else reads or prints there.
 
-    What is printed from then on goes to standard error.
+    What is printed from then on goes to standard error, or nowhere where that is closed.
 
     Raises:
-        OSError: one of the three is closed.
+        OSError: standard output is closed.
     """
+    # Of what is closed it takes the place, so that no stream of ours does.
+    nothing = os.open(os.devnull, os.O_RDWR)
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    os.close(nothing)
     os.dup2(2, 1)
+    if nothing > 2:
+        os.close(nothing)
     return requests, replies
 
 

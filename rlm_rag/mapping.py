@@ -49,7 +49,6 @@ class Map:
         self._ended: Future[MapSummary] | None = None
         try:
             self.plan: MapPlan = plan_map(found, self._is_known)
-            self._mapper = self._made(found, prompt, options)
             self.estimate: Estimate = estimate_map(
                 self.plan.tokens,
                 prompt,
@@ -57,6 +56,7 @@ class Map:
                 settings=options.asking,
                 limits=options.limits,
             )
+            self._mapper = self._made(found, prompt, options)
         except BaseException:
             self._owned.close()
             raise
@@ -115,6 +115,10 @@ class Map:
         return self._file is not None and self._file.knows(path, digest)
 
     def _made(self, corpus: SearchableCorpus, prompt: str, options: RunOptions) -> Mapper:
+        has_parts = self.estimate.likely.calls > len(self.plan.digests)
+        if self._file is not None and has_parts and not options.cache:
+            # Parts of a document whose answer a limit kept from coming are not paid for again.
+            options = replace(options, cache=self._file.replies)
         return Mapper(
             corpus=corpus,
             retriever=corpus.retriever,
@@ -134,7 +138,10 @@ class Map:
         if self._file is None or not self.plan.digests:
             return await self._mapper.execute()
         with self._file:
-            return await self._mapper.execute()
+            summary = await self._mapper.execute()
+            if summary.stop_reason == "answered":
+                self._file.drop_replies()
+            return summary
 
 
 def map_options(options: RunOptions, *, bounds_calls: bool) -> RunOptions:

@@ -110,6 +110,33 @@ def test_a_reply_that_what_is_left_cuts_is_no_answer_of_its_document(
     assert run.summary.limit_detail == "what it leaves cut the reply about b.md"
 
 
+def test_parts_that_were_answered_before_a_limit_are_not_paid_for_again(
+    server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    answers, run = mapped(server, {"long.py": LONG}, out=out, limits=Limits(calls=2))
+    assert (answers, run.summary.stop_reason) == ({}, "budget_calls")
+    first = server.prompts
+    assert len(first) == 2
+    server.received.clear()
+    answers, run = mapped(server, {"long.py": LONG}, out=out)
+    assert answers["long.py"].ok
+    assert answers["long.py"].usage.cached_calls == 2
+    assert not set(first) & set(server.prompts)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+def test_replies_kept_for_answers_that_were_removed_are_not_taken(
+    server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    mapped(server, {"long.py": LONG}, out=out, limits=Limits(calls=2))
+    out.unlink()
+    server.received.clear()
+    answers, _ = mapped(server, {"long.py": LONG}, out=out)
+    assert answers["long.py"].usage.calls == len(server.received) > 2
+
+
 def test_a_limit_leaves_the_rest_unsent_and_is_named(server: OpenAiChatServer) -> None:
     answers, run = mapped(server, DOCUMENTS, limits=Limits(calls=2))
     assert (len(answers), run.summary.answered, run.summary.unsent) == (2, 2, 1)

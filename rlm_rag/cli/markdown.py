@@ -31,6 +31,7 @@ _THEME = Theme(
     }
 )
 _ASCII = str.maketrans({"•": "*", "─": "-", "│": "|", "▌": ">", "━": "-", "…": "."})
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _CODE = re.compile(r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)")
 
 
@@ -53,8 +54,9 @@ def rendered(
     console = Console(
         file=screen,
         width=min(columns, MOST_COLUMNS),
-        color_system="standard" if colours else None,
-        force_terminal=colours,
+        # Where it sends no codes it sends no links either.
+        color_system="standard",
+        force_terminal=True,
         legacy_windows=False,
         theme=_THEME,
         highlight=False,
@@ -62,7 +64,8 @@ def rendered(
         markup=False,
     )
     console.print(_Answer(text, pieces))
-    lines = (_quoted(line.rstrip(), forged) for line in screen.getvalue().strip("\n").split("\n"))
+    written = screen.getvalue() if colours else _COLOUR.sub("", screen.getvalue())
+    lines = (_quoted(line.rstrip(), forged) for line in written.strip("\n").split("\n"))
     shown = "\n".join(lines)
     return shown if letters else shown.translate(_ASCII)
 

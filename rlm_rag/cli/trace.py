@@ -26,6 +26,7 @@ from rlm_rag.cli.options import (
 )
 from rlm_rag.cli.view import view
 from rlm_rag.errors import RlmRagError, UsageError
+from rlm_rag.trace.locks import is_locked
 from rlm_rag.trace.store import RunFile, TraceStore
 
 if TYPE_CHECKING:
@@ -40,10 +41,15 @@ END_BYTES = 1 << 20
 
 
 class Summary(NamedTuple):
-    """A run in two words; None where its file does not say."""
+    """A run in three words; None where its file does not say."""
 
     question: str | None
     stop_reason: str | None
+    goes_on: bool = False
+
+    @property
+    def ended_by(self) -> str:
+        return self.stop_reason or ("running" if self.goes_on else "unfinished")
 
 
 @click.group()
@@ -67,7 +73,7 @@ def list_(as_json: bool) -> int:
         question = " ".join((summary.question or "(cannot be read)").split())
         if len(question) > QUESTION_CHARS:
             question = question[: QUESTION_CHARS - 3] + "..."
-        streams.result(f"{run.id}  {summary.stop_reason or 'unfinished':<13} {question}")
+        streams.result(f"{run.id}  {summary.ended_by:<13} {question}")
     if not runs:
         streams.note(f"no runs in {store.folder}")
     return DONE
@@ -247,6 +253,7 @@ def _listed(run: RunFile, summary: Summary) -> dict[str, Any]:
         "path": str(run.path),
         "question": summary.question,
         "stop_reason": summary.stop_reason,
+        "goes_on": summary.goes_on,
     }
 
 
@@ -259,7 +266,11 @@ def _summary(run: RunFile) -> Summary:
             last = file.read(END_BYTES).rstrip(b"\n").rpartition(b"\n")[2]
     except OSError:
         return Summary(None, None)
-    return Summary(_field(first, "run", "question"), _field(last, "answer", "stop_reason"))
+    question = _field(first, "run", "question")
+    stop_reason = _field(last, "answer", "stop_reason")
+    # A file is locked before its first line is written.
+    goes_on = question is not None and stop_reason is None and is_locked(run.path)
+    return Summary(question, stop_reason, goes_on)
 
 
 def _field(line: bytes, kind: str, name: str) -> str | None:

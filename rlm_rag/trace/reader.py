@@ -5,13 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from rlm_rag.errors import TraceError
-from rlm_rag.trace.events import EVENT_TYPES, SCHEMA_VERSION, Event, RunStarted
+from rlm_rag.trace.events import (
+    EVENT_TYPES,
+    SCHEMA_VERSION,
+    Answered,
+    Event,
+    Resumed,
+    RunStarted,
+)
+from rlm_rag.trace.locks import is_locked
 from rlm_rag.trace.repeats import unfold
 
 Found = TypeVar("Found", bound=Event)
@@ -30,11 +38,15 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A run's events in order. `torn` says that the last line was cut off and left out."""
+    """A run's events in order. `torn` says that the last line was cut off and left out.
+
+    `goes_on` says that there was no end yet when it was read, and somebody still wrote to it.
+    """
 
     path: Path
     records: tuple[Record, ...]
     torn: bool = False
+    goes_on: bool = False
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -48,6 +60,18 @@ class Trace:
     def root(self) -> RunStarted | None:
         """The start of the root's run, None where the trace ended before it."""
         return next(iter(self.of_type(RunStarted)), None)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the root has answered, and was not taken up again since."""
+        root = self.root
+        ended = False
+        for event in self.events:
+            if isinstance(event, Resumed):
+                ended = False
+            elif isinstance(event, Answered) and root is not None and event.run == root.run:
+                ended = True
+        return ended
 
 
 def read_trace(path: Path) -> Trace:
@@ -74,7 +98,9 @@ def read_trace(path: Path) -> Trace:
                 hint="the lines before it are whole; a copy cut there can be read",
             ) from error
         records.append(record)
-    return Trace(path, tuple(records), torn)
+    trace = Trace(path, tuple(records), torn)
+    # A file is locked before its first line is written.
+    return trace if trace.ended or not records else replace(trace, goes_on=is_locked(path))
 
 
 class _NewerTraceError(ValueError):

@@ -16,13 +16,9 @@ from typing import Any, Self
 
 from rlm_rag.errors import TraceError
 from rlm_rag.trace.events import SCHEMA_VERSION, Answered, Event, ReplyReceived
+from rlm_rag.trace.locks import lock
 from rlm_rag.trace.repeats import fold
 from rlm_rag.trace.syncing import BackgroundSync
-
-try:
-    import fcntl
-except ImportError:  # Windows has no such locks.
-    fcntl = None  # type: ignore[assignment]
 
 # More than any run that means well; a block that calls without end shall not fill the disk.
 MAX_BYTES = 1 << 30
@@ -126,7 +122,7 @@ class Recorder:
         try:
             self._fd = os.open(path, flags, FILE_MODE)
             self._sync = BackgroundSync(self._fd)
-            _lock(self._fd)
+            lock(self._fd)
         except FileExistsError as error:
             raise TraceError(
                 f"the trace {path} exists already", hint="choose another name for it"
@@ -143,7 +139,7 @@ class Recorder:
                 hint="copy it to a folder that can be written, and resume the copy",
             ) from error
         # Before it is measured: who wrote until now may have written more meanwhile.
-        is_ours = _lock(fd)
+        is_ours = lock(fd)
         with path.open("rb") as file:
             whole = [len(line) for line in file if line.endswith(b"\n")]
         if not is_ours or len(whole) != after:
@@ -204,20 +200,6 @@ class Recorder:
             f"the trace {self._path} {what}: {error.strerror or error} "
             "(free space there, or set XDG_STATE_HOME to a folder that can be written)"
         )
-
-
-def _lock(fd: int) -> bool:
-    """Keep other processes from writing on; false where one has the file. Ends with the process."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        # Some network file systems know no locks; a trace is written there all the same.
-        return True
-    return True
 
 
 def _line(event: Event, number: int) -> bytes:

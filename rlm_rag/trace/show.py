@@ -42,21 +42,12 @@ def render(trace: Trace, *, full: bool = False) -> Iterator[str]:
         yield "The trace holds no events."
     for record in trace.records:
         yield from view.lines(record.event, record.time)
-    if trace.torn:
+    if trace.goes_on:
+        yield "The run goes on: this is all that has happened so far."
+    elif trace.torn:
         yield "The trace's last line is torn: the run was cut off while writing it."
-    elif trace.records and not _ended(trace):
+    elif trace.records and not trace.ended:
         yield "The trace ends here, without an answer: the run was cut off."
-
-
-def _ended(trace: Trace) -> bool:
-    root = trace.root
-    ended = False
-    for event in trace.events:
-        if isinstance(event, Resumed):
-            ended = False
-        elif isinstance(event, Answered) and root is not None and event.run == root.run:
-            ended = True
-    return ended
 
 
 class _View:

@@ -3,6 +3,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from rlm_rag.cli.main import main
+from rlm_rag.trace.store import TraceStore, new_run_id
+from tests.trace.test_show import start
+
 from .conftest import Run
 from .test_ask import ready, script
 
@@ -50,3 +56,21 @@ def test_a_cited_file_that_has_changed_since_is_named(
     assert "cited files have changed since: src/retry.py\n" in shown.stderr
     (repo / "src" / "retry.py").unlink()
     assert "src/retry.py" in rlm_rag("trace", "show").stderr
+
+
+def test_a_run_that_goes_on_is_told_from_one_that_was_cut_off(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    run = new_run_id()
+    with TraceStore().create(run) as recorder:
+        recorder.record(start(run))
+        assert main(["trace", "list"]) == 0
+        assert f"{run}  running " in capsys.readouterr().out
+        assert main(["trace", "show"]) == 0
+        assert "The run goes on" in capsys.readouterr().out
+    assert main(["trace", "list", "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (listed["stop_reason"], listed["goes_on"]) == (None, False)
+    assert main(["trace", "list"]) == 0
+    assert f"{run}  unfinished " in capsys.readouterr().out

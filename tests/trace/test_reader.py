@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.errors import TraceError
-from rlm_rag.trace.events import EVENT_TYPES, LimitReached
+from rlm_rag.trace.events import EVENT_TYPES, Answered, LimitReached, Resumed
 from rlm_rag.trace.reader import read_trace
 from rlm_rag.trace.recorder import Recorder
+from tests.trace.test_show import start
 
 VALUES = {
     "str": st.text(max_size=20),
@@ -127,3 +128,16 @@ def test_an_empty_file_holds_no_events(tmp_path):
 def test_a_missing_file_is_a_trace_error(tmp_path):
     with pytest.raises(TraceError, match="cannot be read"):
         read_trace(tmp_path / "none.jsonl")
+
+
+def test_a_run_goes_on_while_it_is_written_to_and_has_no_end(tmp_path):
+    path = tmp_path / "run.jsonl"
+    with Recorder(path) as recorder:
+        recorder.record(start())
+        assert read_trace(path).goes_on
+        recorder.record(Answered(run="r1", text="", stop_reason="interrupted"))
+        assert not read_trace(path).goes_on
+    with Recorder(path, after=2) as recorder:
+        recorder.record(Resumed(run="r1", version="0.1.0", limits={}))
+        assert read_trace(path).goes_on
+    assert not read_trace(path).goes_on

@@ -202,6 +202,9 @@ def test_tasks_are_told_from_their_start_to_their_end(shown):
 
 def test_a_run_that_was_cut_off_says_so(shown, tmp_path):
     assert "cut off" in shown(RUN[:-1])[-1]
+    with Recorder(tmp_path / "on.jsonl") as recorder:
+        recorder.record(RUN[0])
+        assert "goes on" in list(render(read_trace(tmp_path / "on.jsonl")))[-1]
     path = tmp_path / "torn.jsonl"
     path.write_bytes(b"")
     assert "no events" in next(iter(render(read_trace(path))))

@@ -87,8 +87,9 @@ const Answer = (() => {
   }
 
   function unfinished() {
+    if (Data.index.goes_on) return Dom.make("p", { class: "banner" }, "There is no last answer yet: the run went on when this view was made. The timeline has all that had happened until then; make the view again to see more.");
     const torn = Data.index.torn ? " The last line of the trace is torn." : "";
-    return Dom.make("p", { class: "banner" }, `There is no answer in this trace: the run goes on still, or was cut off.${torn} The timeline has all that happened until then; make the view again to see more.`);
+    return Dom.make("p", { class: "banner" }, `There is no answer in this trace: the run was cut off.${torn} The timeline has all that happened until then.`);
   }
 
   function start() {
@@ -97,9 +98,9 @@ const Answer = (() => {
     box.append(Dom.make("h2", {}, "Question"));
     box.append(Markdown.render(index.question));
     box.append(Dom.make("h2", {}, "Answer"));
-    if (index.answer === null) box.append(unfinished());
-    else {
-      if (index.stop_reason !== "answered") box.append(Dom.make("p", { class: "banner" }, `The run ended by ${index.stop_reason.replaceAll("_", " ")}; this is the best answer there was.`));
+    if (index.answer === null || index.goes_on) box.append(unfinished());
+    if (index.answer !== null) {
+      if (index.stop_reason !== "answered" && !index.goes_on) box.append(Dom.make("p", { class: "banner" }, `The run ended by ${index.stop_reason.replaceAll("_", " ")}; this is the best answer there was.`));
       box.append(Markdown.render(index.answer, withPlaces));
       box.append(Dom.make("h2", {}, citations.length ? `Citations (${citations.length})` : "No citations"));
       if (citations.length) box.append(listed());

@@ -27,6 +27,7 @@ from rlm_rag.trace.view.tree import Tree
 
 _SCRIPTS = ("data", "dom", "markdown", "panel", "tree", "search", "answer", "map", "main")
 _UNFINISHED = "unfinished"
+_GOES_ON = "running"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Looked:
 
 
 def root_answer(trace: Trace) -> Answered | None:
-    """Return what a run ended with; None where it goes on still, or was cut off."""
+    """Return what a run ended with; None where it has no end yet."""
     root = trace.root
     ends = [end for end in trace.of_type(Answered) if root is not None and end.run == root.run]
     return ends[-1] if ends else None
@@ -86,13 +87,20 @@ def _head(trace: Trace, answer: Answered | None, axis: Axis) -> dict[str, Any]:
         "model": printable_line(root.model) if root else "",
         "strategy": printable_line(root.strategy) if root else "",
         "version": printable_line(root.version) if root else "",
-        "stop_reason": printable_line(answer.stop_reason) if answer else _UNFINISHED,
+        "stop_reason": _stop_reason(trace, answer),
         "torn": trace.torn,
+        "goes_on": trace.goes_on,
         "answer": printable(answer.text) if answer else None,
         "seconds": axis.seconds,
         "started": printable_line(axis.started),
         "pauses": axis.pauses,
     }
+
+
+def _stop_reason(trace: Trace, answer: Answered | None) -> str:
+    if trace.goes_on:
+        return _GOES_ON
+    return printable_line(answer.stop_reason) if answer else _UNFINISHED
 
 
 def _columns(nodes: Sequence[Node], payloads: Payloads) -> dict[str, list[Any]]:

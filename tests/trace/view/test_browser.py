@@ -13,6 +13,7 @@ import pytest
 
 from rlm_rag.trace.events import BlockStarted, Resumed
 from rlm_rag.trace.reader import read_trace
+from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.view.coverage import Documents
 from rlm_rag.trace.view.page import Looked
 from rlm_rag.trace.view.passages import Passage
@@ -307,7 +308,13 @@ def test_a_run_without_an_answer_opens_at_its_timeline(browser: Page, tmp_path: 
     assert browser.run("document.querySelector('.row.open .title').textContent") == "Where is it?"
     assert "unfinished" in text(browser, "#figures")
     click(browser, "#tab-answer")
-    assert "goes on still, or was cut off" in text(browser, "#answer")
+    assert "the run was cut off" in text(browser, "#answer")
+    with Recorder(tmp_path / "on.jsonl") as recorder:
+        recorder.record(EVERY[0])
+        browser.open(page(read_trace(tmp_path / "on.jsonl"), NOTHING))
+    assert "running" in text(browser, "#figures")
+    click(browser, "#tab-answer")
+    assert "no last answer yet" in text(browser, "#answer")
     empty = tmp_path / "empty.jsonl"
     empty.touch()
     browser.open(page(read_trace(empty), NOTHING))
