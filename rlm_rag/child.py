@@ -53,19 +53,17 @@ def end_with_parent() -> None:
 def private_streams() -> tuple[BinaryIO, BinaryIO]:
     """Move a protocol off descriptors 0 and 1, so that nothing else reads or prints there.
 
-    What is printed from then on goes to standard error, or nowhere where that is closed.
-
-    Raises:
-        OSError: standard output is closed.
+    What is printed from then on goes to standard error. One of the three that is closed is
+    taken for an empty one.
     """
-    # Of what is closed it takes the place, so that no stream of ours does.
-    nothing = os.open(os.devnull, os.O_RDWR)
+    # It takes the places of those, so that no stream of ours does.
+    while (nothing := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(nothing, 0)
     os.dup2(2, 1)
-    if nothing > 2:
-        os.close(nothing)
+    os.close(nothing)
     return requests, replies
 
 

@@ -27,3 +27,11 @@ def test_what_is_printed_never_mixes_with_its_replies(closed: int, stray: bytes)
         [sys.executable, "-c", script], input=b"asked", capture_output=True, check=True
     )
     assert (ended.stdout, ended.stderr) == (b"asked", stray)
+
+
+def test_streams_that_are_all_closed_are_empty_ones() -> None:
+    closing = "import os; [os.close(each) for each in range(3)]\n"
+    script = closing + "from rlm_rag.child import private_streams\n"
+    script += "requests, replies = private_streams()\n"
+    script += "assert (requests.read(), replies.write(b'x'), os.write(1, b'x')) == (b'', 1, 1)"
+    assert subprocess.run([sys.executable, "-c", script], check=True).returncode == 0
