@@ -27,6 +27,10 @@ _NOT_CLAIMED = re.compile(
     r"|[^\s`\"“:]{1,200}:\d+(?:-\d+)?",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
+FOUND_NONE = (
+    "Your code found none, which is seldom so: print some of what it went through, see how it is "
+    "written there, and count again."
+)
 # Of a question that counts nothing, "two places" is no figure to be computed.
 _OF_NO_WEIGHT = 9
 
@@ -87,6 +91,8 @@ class Doubts:
                 "Your last block failed, and nothing ran since: mend it and run it, or say what "
                 "else your answer rests on."
             )
+        if self._found_none(text) and self._first("none"):
+            parts.append(FOUND_NONE)
         if not computed and (numbers := self._never_shown(text)) and self._first("numbers"):
             parts.append(
                 f"No output has shown {', '.join(numbers[:MAX_NAMED])}: compute in Python what "
@@ -119,6 +125,11 @@ class Doubts:
         first = doubt not in self._raised
         self._raised.add(doubt)
         return first
+
+    def _found_none(self, text: str) -> bool:
+        """Whether a small model counts nothing, most often by a condition that it guessed."""
+        figures = _numbers(_NOT_CLAIMED.sub(" ", text[:MAX_TEXT_CHARS]), _NUMBER)
+        return self.guided and self._counts and bool(figures) and set(figures) == {"0"}
 
     def _never_shown(self, text: str) -> list[str]:
         claimed = _numbers(_NOT_CLAIMED.sub(" ", text[:MAX_TEXT_CHARS]), _NUMBER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import islice
+from typing import Any
 
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.view import View
@@ -17,7 +18,11 @@ MAX_LINES = 3
 MAX_LINE_CHARS = 300
 MAX_TEXT_CHARS = 100_000
 MOST_NAMES = 6
+OUTLINE_CHARS = 600
 
+_DEFINES = re.compile(
+    r"^\s*\d+: .*\b(?:def|class|func|function|fn|struct|interface)\b", re.MULTILINE
+)
 _FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", re.ASCII)
 
 
@@ -25,13 +30,13 @@ async def first_look(services: Services, view: View, question: str) -> str:
     """Return what a question that code is to answer needs to see of the documents it is about.
 
     Those are the files that it names, then what a search for it finds. Where they hold records,
-    the first of them as `records` gives it, else their first lines: small models guess the form
-    of records, and guess it wrong, where they do not see it. The search is numbered 0, as one of
-    no block, so that the trace has it.
+    the first of them as `records` gives it, else their definitions or first lines: small models
+    guess the form of records, and guess it wrong, where they do not see it. What is asked of the
+    index is numbered 0, as of no block, so that the trace has it.
     """
     named = (await view.select(await globs_named(view, question))).paths
     paths = list(dict.fromkeys((*named, *await _found(services, question), *_first(view))))
-    return "\n".join(_shown(view, path) for path in paths[:MAX_DOCUMENTS])
+    return "\n".join([await _shown(services, view, path) for path in paths[:MAX_DOCUMENTS]])
 
 
 async def globs_named(view: View, question: str) -> list[str]:
@@ -43,26 +48,32 @@ async def globs_named(view: View, question: str) -> list[str]:
 
 
 async def _found(services: Services, question: str) -> Sequence[str]:
-    call = ServiceCall(0, 1, "search", (), {"query": question, "k": MAX_DOCUMENTS})
-    try:
-        hits = (await services.serve(call)).value
-    except ServiceError:
-        # The documents that come first are shown all the same.
-        return ()
+    hits = await _served(services, "search", query=question, k=MAX_DOCUMENTS)
     return [hit["path"] for hit in hits or ()]
+
+
+async def _served(services: Services, name: str, /, **arguments: Any) -> Any:
+    """Return what a service gives a block, None where it refuses; the trace has either."""
+    try:
+        return (await services.serve(ServiceCall(0, 1, name, (), arguments))).value
+    except ServiceError:
+        return None
 
 
 def _first(view: View) -> Sequence[str]:
     return list(islice(view.paths(), MAX_DOCUMENTS))
 
 
-def _shown(view: View, path: str) -> str:
+async def _shown(services: Services, view: View, path: str) -> str:
     text = (view.text(path) or "")[:MAX_TEXT_CHARS]
     lines = split_lines(text)
     whole = lines if len(text) < MAX_TEXT_CHARS else lines[:-1]
     rows = rows_of("\n".join(whole))
     if rows:
         return f"records({path!r}) is a list of dicts, the first of them:\n  {_cut(str(rows[0]))}"
+    outline = await _served(services, "outline", path=path, budget_chars=OUTLINE_CHARS)
+    if _DEFINES.search(outline or ""):
+        return f"print(outline({path!r})) shows:\n{outline}"
     begun = "".join(f"\n  {_cut(line)}" for line in lines[:MAX_LINES])
     return f"{path} begins:{begun}"
 

@@ -106,3 +106,18 @@ def test_a_small_model_that_never_looked_is_asked_to_once():
     )
     looked.watch(ran("found"))
     assert looked.about("There.", computed=False) is None
+
+
+def test_a_small_model_that_counted_none_looks_once_more() -> None:
+    def doubts(question: str, *, guided: bool) -> Doubts:
+        return Doubts(
+            question=question, check=lambda text: (), why_false=lambda each: "", guided=guided
+        )
+
+    counting = doubts("How many tests are there?", guided=True)
+    counting.watch([])
+    assert "found none" in str(counting.about("It defines 0 tests: `a.py:3`.", computed=True))
+    assert counting.about("It defines 0 tests.", computed=True) is None
+    for other in (doubts("How many tests are there?", guided=False), doubts("Where?", guided=True)):
+        assert other.about("0 of them.", computed=True) is None
+    assert doubts("How many?", guided=True).about("10 of 0.", computed=True) is None
