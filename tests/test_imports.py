@@ -54,6 +54,7 @@ INSIDE = (
     "rlm_rag.lines",
     "rlm_rag.packed",
     "rlm_rag.sandbox.frames",
+    "rlm_rag.sandbox.halves",
     "rlm_rag.sandbox.inside",
 )
 # Model code prints, and the sandbox's self-test is a program of its own.

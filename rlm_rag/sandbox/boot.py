@@ -10,6 +10,7 @@ WORKER_FILES = (
     "rlm_rag/errors.py",
     "rlm_rag/packed.py",
     "rlm_rag/sandbox/frames.py",
+    "rlm_rag/sandbox/halves.py",
     "rlm_rag/sandbox/inside/answer.py",
     "rlm_rag/sandbox/inside/capture.py",
     "rlm_rag/sandbox/inside/channel.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any
@@ -12,11 +12,14 @@ from typing import Any
 from rlm_rag.errors import ProtocolError, WorkerLostError
 from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.blocks import Serve, ServiceCall, ServiceError, ServiceReply
+from rlm_rag.sandbox.halves import halves
 from rlm_rag.sandbox.transport import Transport
 
 MAX_OUTSTANDING_CALLS = 256
 # Four of the largest messages: what hostile code can have its host hold.
 MAX_OUTSTANDING_BYTES = 4 * frames.MAX_MESSAGE_BYTES
+# What a call gets may be larger than a message: a batch of 100,000 prompts was paid for.
+MAX_REPLY_MESSAGES = 16
 
 # How often it is looked at what a waiting worker computes, at most.
 _LOOK_SECONDS = 0.05
@@ -185,22 +188,20 @@ class Calls:
         self._held_bytes -= size_bytes
 
     async def _answer(self, call: ServiceCall) -> None:
-        frame = await self._reply(call)
-        if frame is None:
-            return
         try:
-            await self._transport.send(frame)
-        except WorkerLostError:
-            return  # The reader notices the end, and says how it came.
-
-    async def _reply(self, call: ServiceCall) -> bytes | None:
-        try:
-            return _reply_frame(call.call, await self._serve(call))
-        except ServiceError as error:
-            return _error_frame(call.call, error.kind, error.message)
+            for frame in await self._reply(call):
+                try:
+                    await self._transport.send(frame)
+                except WorkerLostError:
+                    return  # The reader notices the end, and says how it came.
         except Exception as error:  # noqa: BLE001 - a fault of the host's: `run` raises it
             self._fail(error)
-            return None
+
+    async def _reply(self, call: ServiceCall) -> Iterable[bytes]:
+        try:
+            return _reply_frames(call.call, await self._serve(call))
+        except ServiceError as error:
+            return (_error_frame(call.call, error.kind, error.message),)
 
     def cancel_all(self) -> None:
         """Cancel every call; none of them is answered."""
@@ -215,12 +216,25 @@ class Calls:
             await asyncio.sleep(0)
 
 
-def _reply_frame(number: int, reply: ServiceReply) -> bytes:
-    message = {"t": "reply", "call": number, "ok": True, "value": reply.value, "note": reply.note}
-    try:
-        return frames.encode(message)
-    except ProtocolError as error:
-        return _error_frame(number, "too_large", f"the result is too large: {error.message}")
+def _reply_frames(number: int, reply: ServiceReply) -> Iterator[bytes]:
+    """Yield the messages of a reply: all but the last say that `more` of its value follows."""
+    waiting = [reply.value]
+    sent = 0
+    while waiting:
+        value = waiting.pop()
+        message = {"t": "reply", "call": number, "ok": True, "value": value, "note": reply.note}
+        try:
+            data = frames.encode({**message, "more": bool(waiting)})
+        except ProtocolError as error:
+            parts = halves(value)
+            if parts is None or sent + len(waiting) + len(parts) > MAX_REPLY_MESSAGES:
+                text = f"the result is too large: {error.message}"
+                yield _error_frame(number, "too_large", text)
+                return
+            waiting += reversed(parts)
+        else:
+            yield data
+            sent += 1
 
 
 def _error_frame(number: int, kind: str, message: str) -> bytes:

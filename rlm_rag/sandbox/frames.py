@@ -202,9 +202,17 @@ class Assembler:
         self._id: int | None = None
         self._pieces: list[str] = []
         self._size = 0
+        self._dropping = False
+
+    def drop(self) -> None:
+        """Forget the message that is under way; what is still to come of it is left out."""
+        self._pieces = []
+        self._dropping = self._id is not None
 
     def feed(self, frame: bytes) -> dict[str, Any] | None:
         """Take one frame without its newline; return a message once it is whole, else None.
+
+        One that no memory was left for (MemoryError) may be fed again.
 
         Raises:
             ProtocolError: the frame is malformed, too large or too deep, or parts of two
@@ -227,14 +235,20 @@ class Assembler:
             self._id = part["id"]
         elif self._id != part["id"]:
             raise ProtocolError("the parts of two messages are mixed")
-        self._size += len(part["data"])
-        if not part["data"] or self._size > MAX_MESSAGE_BYTES:
+        size = self._size + len(part["data"])
+        if not part["data"] or size > MAX_MESSAGE_BYTES:
             raise ProtocolError("a message in parts is empty, or larger than allowed")
-        self._pieces.append(part["data"])
-        if not part["last"]:
-            return None
-        text = "".join(self._pieces)
-        self._id, self._pieces, self._size = None, [], 0
+        if part["last"]:
+            message = None if self._dropping else self._whole(part["data"])
+            self._id, self._pieces, self._size, self._dropping = None, [], 0, False
+            return message
+        if not self._dropping:
+            self._pieces.append(part["data"])
+        self._size = size
+        return None
+
+    def _whole(self, last: str) -> dict[str, Any]:
+        text = "".join((*self._pieces, last))
         if not text.isascii():
             raise ProtocolError("a message in parts is not ASCII")
         message = parse(text)

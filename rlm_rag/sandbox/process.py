@@ -76,11 +76,12 @@ class ProcessTransport:
 
     def cpu_seconds(self) -> float:
         """Return what the worker has computed so far; 0 where it is gone, or the system is odd."""
+        # Linux's clock of a process (clock_getcpuclockid(3)): 0.5 us, its line of /proc 20 us,
+        # and each call of a batch asks twice.
         try:
-            fields = Path(f"/proc/{self._worker}/stat").read_text().rpartition(")")[2].split()
+            return time.clock_gettime((~self._worker << 3) | 2)
         except OSError:
             return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     async def send(self, data: bytes) -> None:
         """Write whole frames, newline included, in the order of the calls.

@@ -8,7 +8,7 @@ from typing import Any
 
 from rlm_rag.sandbox.boot import boot_command
 from rlm_rag.sandbox.confine.unconfined import Unconfined
-from rlm_rag.sandbox.confine.view import Layer, Program
+from rlm_rag.sandbox.confine.view import Layer, Program, WorkerLimits
 from rlm_rag.sandbox.session import (
     BlockResult,
     ServiceCall,
@@ -17,7 +17,7 @@ from rlm_rag.sandbox.session import (
     WorkerSetup,
 )
 
-SERVICES = ("search", "read", "llm_query")
+SERVICES = ("search", "read", "llm_query", "llm_query_batched", "map_files")
 
 
 async def echo(call: ServiceCall) -> ServiceReply:
@@ -48,12 +48,14 @@ def make(
     grace: float = 0.3,
     restarts: int = 3,
     start_seconds: float = 10,
+    limits: WorkerLimits | None = None,
 ) -> Session:
     return Session(
         layer=layer or Unconfined(),
         packed_path=packed,
         serve=serve,
         setup=WorkerSetup(shape=shape, services=SERVICES, waiting=frozenset({"llm_query"})),
+        limits=limits,
         program=start,
         start_seconds=start_seconds,
         interrupt_grace_seconds=grace,

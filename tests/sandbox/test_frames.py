@@ -259,3 +259,15 @@ def test_as_many_items_as_are_allowed_pass() -> None:
 def test_a_message_of_more_items_is_not_sent() -> None:
     with pytest.raises(ProtocolError, match="524,288 items"):
         frames.encode({"t": "reply", "value": [{"text": ""}] * (frames.MAX_ITEMS // 2)})
+
+
+def test_a_message_that_is_dropped_takes_the_rest_of_it_along() -> None:
+    long = frames.encode({"t": "reply", "value": "x" * (3 << 20)}).splitlines()
+    for dropped_after in range(len(long)):
+        assembler = frames.Assembler()
+        for number, frame in enumerate(long):
+            found = assembler.feed(frame)
+            assert found is None or dropped_after == len(long) - 1
+            if number == dropped_after:
+                assembler.drop()
+        assert assembler.feed(b'{"t":"kept"}') == {"t": "kept"}

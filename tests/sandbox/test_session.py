@@ -11,15 +11,16 @@ import pytest
 
 from rlm_rag.errors import SandboxError, WorkerLostError
 from rlm_rag.packing import PackedWriter
+from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.boot import boot_command
 from rlm_rag.sandbox.calls import uncounted
-from rlm_rag.sandbox.confine.view import Layer
+from rlm_rag.sandbox.confine.view import Layer, WorkerLimits
 from rlm_rag.sandbox.session import (
     ServiceCall,
     ServiceError,
     ServiceReply,
 )
-from tests.sandbox.sessions import echo, make, run
+from tests.sandbox.sessions import echo, make, model_reply, run
 from tests.sandbox.support import ALL_LAYERS, processes_with
 
 STUBBORN = "sum(range(1 << 60))"
@@ -114,6 +115,61 @@ def test_values_larger_than_a_frame_cross_in_both_directions() -> None:
         async with make(measure) as session:
             result = await run(session, "big = 'é' * 1_500_000\nllm_query(big) == big")
             assert (result.value, result.error) == ("True", None)
+
+    asyncio.run(scenario())
+
+
+def test_a_reply_of_more_items_than_a_message_holds_comes_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(frames, "MAX_ITEMS", 40_000)
+
+    async def many(call: ServiceCall) -> ServiceReply:
+        usage = {"calls": 1, "input_tokens": 2, "output_tokens": 3, "usd": 0.25}
+        replies = (model_reply(str(n)) | {"usage": usage} for n in range(12_000))
+        return ServiceReply({reply["text"]: reply for reply in replies})
+
+    code = """
+rs = map_files('*', 'p')
+print(len(rs), all(r == n and r.ok and r.usage['usd'] == 0.25 for n, r in rs.items()))
+"""
+
+    async def scenario() -> None:
+        async with make(many) as session:
+            assert (await run(session, code)).stdout == "12000 True\n"
+
+    asyncio.run(scenario())
+
+
+def test_a_part_that_fits_no_message_makes_an_error_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(frames, "MAX_MESSAGE_BYTES", 2 << 20)
+    long = "x" * (3 << 20)
+
+    async def too_large(call: ServiceCall) -> ServiceReply:
+        texts = ["a", long] if call.args[0] == ["late"] else [long[: 1 << 20]] * 17
+        return ServiceReply([model_reply(text) for text in texts])
+
+    async def scenario() -> None:
+        async with make(too_large) as session:
+            for number, prompts in enumerate((["late"], ["many"]), 1):
+                result = await run(session, f"llm_query_batched({prompts})[0]", block=number)
+                assert str(result.value).startswith("Error: the result is too large: a message of")
+
+    asyncio.run(scenario())
+
+
+def test_a_reply_that_no_memory_is_left_for_is_an_error_and_the_worker_goes_on() -> None:
+    async def large(call: ServiceCall) -> ServiceReply:
+        return ServiceReply(model_reply("y" * (int(call.args[0]) << 20)))
+
+    async def scenario() -> None:
+        async with make(large, limits=WorkerLimits(memory_bytes=128 << 20)) as session:
+            result = await run(session, "big = bytearray(64 << 20)\nr = llm_query('50')\nr")
+            assert "larger than the memory that is left" in str(result.value)
+            result = await run(session, "del big, r\nlen(llm_query('1'))", block=2)
+            assert (result.value, result.error) == (str(1 << 20), None)
 
     asyncio.run(scenario())
 

@@ -9,6 +9,7 @@ from _thread import allocate_lock, start_new_thread
 
 from rlm_rag.errors import ProtocolError
 from rlm_rag.sandbox import frames
+from rlm_rag.sandbox.halves import join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ HOST_SPOKE_NONSENSE = 3
 _READ_BYTES = 1 << 16
 # A call's arguments lie a few levels deep in its frame.
 _ARGUMENT_DEPTH = frames.MAX_DEPTH - 5
+_TOO_LITTLE_MEMORY = "a reply is larger than the memory that is left; del what is big"
 
 
 def private_copy(fd: int) -> int:
@@ -107,38 +109,65 @@ class Channel:
     def _read(self, handle: Callable[[dict[str, Any]], None]) -> None:
         try:
             self._read_until_closed(handle)
-        except ProtocolError:
+        except (ProtocolError, MemoryError):
             os._exit(HOST_SPOKE_NONSENSE)
         os._exit(0)
 
     def _read_until_closed(self, handle: Callable[[dict[str, Any]], None]) -> None:
         assembler = frames.Assembler()
         pending = bytearray()
-        while data := os.read(self._read_fd, _READ_BYTES):
+        while data := self._sparing(assembler, os.read, self._read_fd, _READ_BYTES):
             searched = len(pending)
-            pending += data
+            self._sparing(assembler, pending.extend, data)
             start = 0
             while (end := pending.find(b"\n", max(start, searched))) >= 0:
-                message = assembler.feed(bytes(pending[start:end]))
+                frame = self._sparing(assembler, _cut, pending, start, end)
                 start = end + 1
+                message = self._sparing(assembler, assembler.feed, frame)
                 if message is not None:
-                    self._take(message, handle)
+                    self._sparing(assembler, self._take, message, handle)
             del pending[:start]
+
+    def _sparing(self, assembler: frames.Assembler, do: Callable[..., Any], *args: Any) -> Any:
+        """Do it; where no memory is left, again without the message that is under way.
+
+        Whose reply that was cannot be read, so every caller is told.
+        """
+        try:
+            return do(*args)
+        except MemoryError:
+            assembler.drop()
+            while self._waiting:
+                _, waiter = self._waiting.popitem()
+                waiter.reply = _failed(_TOO_LITTLE_MEMORY)
+                waiter.ready.release()
+            return do(*args)
 
     def _take(self, message: dict[str, Any], handle: Callable[[dict[str, Any]], None]) -> None:
         if message["t"] != "reply":
             handle(message)
             return
         # A caller that was interrupted, or gave up, has left no waiter.
-        waiter = self._waiting.pop(message.get("call", 0), None)
-        if waiter is not None:
+        number = message.get("call", 0)
+        waiter = self._waiting.get(number)
+        if waiter is None:
+            return
+        if waiter.reply is not None and message.get("ok"):
+            join(waiter.reply["value"], message["value"])
+        else:
             waiter.reply = message
+        if not message.get("more"):
+            self._waiting.pop(number, None)
             waiter.ready.release()
 
     def _leave_to_parent(self) -> None:
         self._forked = True
         os.close(self._read_fd)
         os.close(self._write_fd)
+
+
+def _cut(pending: bytearray, start: int, end: int) -> bytes:
+    return bytes(pending[start:end])
 
 
 def _failed(message: str) -> dict[str, Any]:
