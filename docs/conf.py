@@ -27,7 +27,8 @@ exclude_patterns = ["_ext"]
 myst_heading_anchors = 3
 # Blocks of output and of pseudo-code are no one's language.
 highlight_language = "text"
-pygments_style = "friendly"
+# Of these every colour can be read on its ground, as WCAG 2.2 counts contrast.
+pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "github-dark"
 
 # Two hyphens are the beginning of an option.

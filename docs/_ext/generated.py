@@ -97,7 +97,7 @@ def _paragraph(text: str) -> Iterator[str]:
 
 def _options(command: click.Command, context: click.Context) -> Iterator[str]:
     records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
-    yield from ("| option | |", "|---|---|")
+    yield from ("| option | what it does |", "|---|---|")
     for names, text in filter(None, records):
         if names.startswith("-"):
             shown = names.replace("|", "\\|")

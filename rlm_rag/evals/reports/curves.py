@@ -73,16 +73,23 @@ def colour(number: int) -> str:
 
 def _axes(tokens: Sequence[int], scale: _Scale, shown: Callable[[float], str]) -> str:
     parts = []
-    for step in range(5):
-        value = scale.top * step / 4
+    values = [scale.top * step / 4 for step in range(5)]
+    for value, label in zip(values, _apart([shown(value) for value in values]), strict=True):
         y = scale.y(value)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}"')
         parts.append(f' y2="{y:.1f}"/><text class="tick" x="{_LEFT - 6}" y="{y + 4:.1f}"')
-        parts.append(f' text-anchor="end">{escape(shown(value))}</text>')
+        parts.append(f' text-anchor="end">{escape(label)}</text>')
     for each in tokens:
         parts.append(f'<text class="tick" x="{scale.x(each):.1f}" y="{HEIGHT - _BOTTOM + 18}"')
         parts.append(f' text-anchor="middle">{escape(length_label(each))}</text>')
     return "".join(parts)
+
+
+def _apart(labels: Sequence[str]) -> Sequence[str]:
+    """Return the labels, all but the ends left blank where rounding makes two of them the same."""
+    if len(set(labels)) == len(labels):
+        return labels
+    return [labels[0], *[""] * (len(labels) - 2), labels[-1]]
 
 
 def _line(

@@ -14,7 +14,9 @@ from rlm_rag.evals.reports.markdown import to_markdown
 from rlm_rag.evals.reports.page import to_html
 from rlm_rag.evals.reports.report import Report, Summary
 from rlm_rag.pages.document import theme_script
+from tests.chromium import chromium, needs_chromium
 from tests.evals.toys import record
+from tests.markup import broken
 
 HOSTILE = '"><script>alert(1)</script>|`x`\n# forged'
 
@@ -62,6 +64,16 @@ def test_the_page_needs_nothing_from_elsewhere_and_escapes_what_is_data(report):
     assert HOSTILE not in page
 
 
+@needs_chromium
+def test_the_tags_of_the_page_keep_the_rules_of_accessible_pages(report, tmp_path):
+    file = tmp_path / "report.html"
+    file.write_text(to_html(report), "utf-8")
+    with chromium() as tab:
+        tab.send("Page.navigate", url=file.as_uri())
+        tab.wait_for("document.readyState === 'complete' && document.querySelector('table')")
+        assert broken(tab) == []
+
+
 def test_the_page_has_curves_of_score_and_cost_a_line_for_each_strategy(report):
     drawn = re.findall(r"<svg.*?</svg>", to_html(report), re.DOTALL)
     assert len(drawn) == 2
@@ -81,6 +93,12 @@ def test_the_table_has_a_row_for_each_cell_and_no_row_is_forged(report):
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {16}
     assert "\n# forged" not in text
     assert "18 of 20 asked, 1 errors (partial), $0.5000 spent" in text
+
+
+def test_an_axis_never_has_a_number_twice():
+    svg = chart("t", {"a": [Point(8192, 0.0)]}, shown=lambda value: f"{value:.0f}")
+    marks = re.findall(r'text-anchor="end">([^<]*)<', svg)
+    assert marks == ["0", "", "", "", "1"]
 
 
 def test_one_length_is_a_point_and_no_point_no_chart():

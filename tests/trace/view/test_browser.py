@@ -18,6 +18,7 @@ from rlm_rag.trace.view.coverage import Documents
 from rlm_rag.trace.view.page import Looked
 from rlm_rag.trace.view.passages import Passage
 from tests.chromium import Page, chromium, needs_chromium
+from tests.markup import broken
 from tests.trace.test_show import retrieval
 from tests.trace.view.made import (
     EVERY,
@@ -170,6 +171,39 @@ def test_a_screen_reader_is_told_the_tree_with_levels_places_and_figures(tab: Pa
     assert (properties["level"], properties["expanded"]) == (2, True)
     assert turn["name"]["value"].startswith("Turn 1 550 tokens $1.25 ")
     assert all(name for role, name in told if role in ("button", "tab", "searchbox", "treeitem"))
+
+
+def test_the_tags_of_every_view_keep_the_rules_of_accessible_pages(tab: Page) -> None:
+    click(tab, ".prose .cite")
+    click(tab, ".citations .cite")
+    assert broken(tab) == []
+    click(tab, "#tab-timeline")
+    click(tab, ".row", "Block 1")
+    assert broken(tab) == []
+    search(tab, "is it")
+    assert broken(tab) == []
+    tab.press("Escape")
+    click(tab, "#tab-coverage")
+    click(tab, "#coverage tbody button")
+    assert broken(tab) == []
+
+
+def test_a_page_that_breaks_the_rules_is_told(browser: Page, tmp_path: Path) -> None:
+    file = tmp_path / "bad.html"
+    file.write_text(
+        "<html data-ready=1><h3>x</h3><li>x</li><button></button><i id=a></i><i id=a></i>"
+        "<table><tr><th></th></tr></table>"
+        "<p aria-labelledby=no><b role=tab tabindex=3>x</b><svg></svg><div tabindex=0>x</div>"
+        "<div aria-hidden=true><a href=x>x</a></div><ul><p>x</p></ul>"
+    )
+    browser.open(file)
+    told = "\n".join(broken(browser))
+    for rule in (
+        *("no language", "no title", "0 first headings", "0 main parts", "left out", "twice: #a"),
+        *("names nothing", "outside", "no list", "of its list", "empty heading", "no role"),
+        *("order", "hidden, and", "picture", "a button without a name"),
+    ):
+        assert rule in told
 
 
 def test_a_search_finds_what_was_said_run_and_found_and_leads_there(tab: Page) -> None:
