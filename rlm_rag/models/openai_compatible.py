@@ -93,7 +93,9 @@ class OpenAiCompatibleModel:
         """
         messages = alternate(request.messages)
         asked = Asked(self._name, self._where, messages, self._price, self._secrets, self._keys)
-        content = self._encoded(request, asked)
+        # Whether it streams may be found out by another request while this one is under way.
+        streams = self._streams and request.on_text is not None
+        content = self._encoded(request, asked, streams=streams)
         try:
             async with asyncio.timeout(request.timeout_seconds):
                 status, headers, body = await self._post(
@@ -110,7 +112,7 @@ class OpenAiCompatibleModel:
             raise failures.unreachable(
                 self._reason(error), model=self._name, where=self._where
             ) from error
-        if request.on_text is not None and self._refuses_streams(status, body):
+        if streams and _refuses_streams(status, body):
             self._streams = False
             raise self._unreadable("it does not stream, and is asked again without")
         return self._read(status, headers, body, asked)
@@ -122,7 +124,7 @@ class OpenAiCompatibleModel:
             for client in clients:
                 await client.aclose()
 
-    def _encoded(self, request: ModelRequest, asked: Asked) -> bytes:
+    def _encoded(self, request: ModelRequest, asked: Asked, *, streams: bool) -> bytes:
         payload: dict[str, Any] = dict(request.extra)
         payload["model"] = self._served_name
         payload["messages"] = to_wire(asked.messages)
@@ -130,7 +132,7 @@ class OpenAiCompatibleModel:
             payload.setdefault(self._cap_name, request.max_output_tokens)
         if request.temperature is not None:
             payload.setdefault("temperature", request.temperature)
-        if request.on_text is not None and self._streams:
+        if streams:
             payload |= PARAMETERS
         if request.stop:
             payload.setdefault("stop", list(request.stop))
@@ -144,10 +146,6 @@ class OpenAiCompatibleModel:
 
     def _live(self, request: ModelRequest) -> StreamedReply | None:
         return None if request.on_text is None else StreamedReply(request.on_text, self._keys)
-
-    def _refuses_streams(self, status: int, body: bytes) -> bool:
-        """Whether the server refused a request because its reply was to come in pieces."""
-        return self._streams and status in (400, 404, 422, 501) and b"stream" in body.lower()
 
     async def _post(
         self, content: bytes, seconds: float, live: StreamedReply | None
@@ -240,6 +238,11 @@ class OpenAiCompatibleModel:
         if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError):
             return f"the connection was cut ({text or type(error).__name__})"
         return text or type(error).__name__
+
+
+def _refuses_streams(status: int, body: bytes) -> bool:
+    """Whether a server refused a request because its reply was to come in pieces."""
+    return status in (400, 404, 422, 501) and b"stream" in body.lower()
 
 
 def refusal_of(

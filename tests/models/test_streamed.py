@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -76,6 +77,28 @@ def test_a_server_that_refuses_to_stream_is_asked_without(openai_server: OpenAiC
 
     assert asyncio.run(ask_twice()).text == "all"
     assert "stream" not in openai_server.received[1].json
+
+
+def test_requests_that_are_refused_at_the_same_time_can_all_be_repeated(
+    openai_server: OpenAiChatServer,
+) -> None:
+    refused = failed(400, "unknown field stream_options")
+    openai_server.script = [refused, replace(refused, delay_seconds=0.1), reply("all")]
+    request = ModelRequest((Message("user", "Hi"),), on_text=lambda _: None)
+
+    async def ask() -> tuple[list[object], str]:
+        model = OpenAiCompatibleModel("m", api_base=openai_server.api_base)
+        try:
+            both = await asyncio.gather(
+                model.complete(request), model.complete(request), return_exceptions=True
+            )
+            return list(both), (await model.complete(request)).text
+        finally:
+            await model.aclose()
+
+    errors, text = asyncio.run(ask())
+    assert [isinstance(e, ProviderServerError) and e.retryable for e in errors] == [True, True]
+    assert text == "all"
 
 
 @pytest.mark.parametrize(
