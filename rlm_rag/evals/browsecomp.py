@@ -13,6 +13,7 @@ from rlm_rag.errors import BenchmarkDataError
 from rlm_rag.evals.base import Haystack, Response, Sample, Score, Scorer, TaskOptions
 from rlm_rag.evals.beir import document_path
 from rlm_rag.evals.data import Row, one_of, read_rows, required_data
+from rlm_rag.evals.scorers.judge import NEAR_NUMBERS
 from rlm_rag.evals.scorers.rankings import figures
 from rlm_rag.evals.scorers.texts import normalised
 from rlm_rag.loaders.source import Source
@@ -83,6 +84,7 @@ def _sample(row: Row, haystack: Haystack) -> Sample:
         query=query,
         haystack=haystack,
         gold={"answer": row.text("answer"), "gold": gold, "evidence": found},
+        meta={NEAR_NUMBERS: True},
     )
 
 
