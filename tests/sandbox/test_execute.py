@@ -48,6 +48,7 @@ def worker(tmp_path: Path) -> Iterator[RawWorker]:
         ("json.loads('[1]')", "[1]"),
         ("[row for row in csv.reader(['a,b'])]", "[['a', 'b']]"),
         ("(lambda: Counter('aab').most_common(1))()", "[('a', 2)]"),
+        ("'a.statistics'; statistics.mean([1, 3])", "2"),
         ("math = 3; math", "3"),
         ("'itertools' in globals()", "False"),
         ("cyc = []; cyc.append(cyc); cyc", "[...]"),

@@ -23,13 +23,21 @@ def provide(code: CodeType, source: str, names: dict[str, Any]) -> None:
     number of turns.
     """
     for name in _named(code):
-        # Names of attributes are among those that code objects list.
-        if name in names or hasattr(builtins, name) or f".{name}" in source:
+        if name in names or hasattr(builtins, name):
             continue
-        if name in _MODULES:
+        if name in _MODULES and _stands_alone(name, source):
             names[name] = __import__(name)
-        elif name in _OF_COLLECTIONS:
+        elif name in _OF_COLLECTIONS and _stands_alone(name, source):
             names[name] = getattr(__import__("collections"), name)
+
+
+def _stands_alone(name: str, source: str) -> bool:
+    """Whether a name is not only that of an attribute: code objects list those, too."""
+    if f".{name}" not in source:
+        return True
+    from re import search
+
+    return search(rf"(?<![\w.]){name}\b", source) is not None
 
 
 def _named(code: CodeType) -> Iterator[str]:
