@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rlm_rag.engine.reply import Block
@@ -18,6 +19,8 @@ MOST_REPEATS = 2
 ONE_BLOCK = ("\n```\n",)
 """Ends a small model's reply with its first block: what comes after it is the output that it
 imagines, and a second block made for that (1.5B, on records)."""
+
+_TAGGED = re.compile(r"```[A-Za-z]")
 
 ONLY_FIRST = "Only the first block was run: send one, read what it prints, then send the next."
 
@@ -40,6 +43,7 @@ class Guide:
     def __init__(self, question: str, *, is_on: bool) -> None:
         self._question = question
         self.is_on = is_on
+        self._stops = is_on
         self.stop = ONE_BLOCK if is_on else ()
 
     def output_chars(self, most: int) -> int:
@@ -58,8 +62,15 @@ class Guide:
         return blocks[:1]
 
     def as_read(self, reply: str) -> str:
-        """Return a reply as the model is to have it before it: with the fence that `stop` took."""
-        return f"{reply}\n```" if self.stop and reply.count("```") % 2 else reply
+        """Return a reply as the model is to have it before it: with the fence that `stop` took.
+
+        After one in whose place a fence without a tag was taken, there is no `stop` until it
+        writes a tag.
+        """
+        read = f"{reply}\n```" if self.stop and reply.count("```") % 2 else reply
+        if self._stops:
+            self.stop = ONE_BLOCK if _TAGGED.search(reply) else ()
+        return read
 
     def ended(self, told: str) -> str:
         """Return what the model is told, with the end that it needs.
