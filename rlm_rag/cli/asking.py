@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from rlm_rag.rlm import RLM
 
 # Parsed by rlm_rag.settings like a variable or a file's value, hence plain text here.
-_SETTINGS_OPTIONS = (
+_NAMING_OPTIONS = (
     click.option("--model", metavar="NAME", help="The root model, as litellm spells it."),
     click.option("--sub-model", metavar="NAME", help="The model of sub-calls; the same if unset."),
     click.option("--api-base", metavar="URL", help="An OpenAI-compatible server."),
+)
+_SETTINGS_OPTIONS = (
+    *_NAMING_OPTIONS,
     click.option(
         "--sandbox",
         metavar="|".join(SANDBOXES),
@@ -69,6 +72,11 @@ _SETTINGS_OPTIONS = (
 def settings_options(command: Command) -> Command:
     """Add the options that `rlm_rag.settings` reads."""
     return decorated(command, _SETTINGS_OPTIONS)
+
+
+def naming_options(command: Command) -> Command:
+    """Add those of them that name models, and where they are asked."""
+    return decorated(command, _NAMING_OPTIONS)
 
 
 def announce(settings: Settings) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 import click
 
 from rlm_rag.cli import streams, terminal
-from rlm_rag.cli.examinations import EXAMINATIONS, Check, examine_models
+from rlm_rag.cli.asking import naming_options
+from rlm_rag.cli.examinations import EXAMINATIONS, Check, examine_models, examine_settings
 from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.options import json_option
 
@@ -18,8 +19,9 @@ _CODES = {"ok": "32", "note": "33", "failed": "31"}
 
 @click.command()
 @click.option("--ask", "asks", is_flag=True, help="Have each model say one word (some tokens).")
+@naming_options
 @json_option
-def doctor(asks: bool, as_json: bool) -> int:
+def doctor(asks: bool, as_json: bool, **flags: str | None) -> int:
     """Check Python, sandbox, git, grammars, extras, folders, settings, keys (by name) and models.
 
     Says how to mend what is not as it should be. A server named by --api-base is asked which
@@ -27,7 +29,7 @@ def doctor(asks: bool, as_json: bool) -> int:
     that `ask` needs.
     """
     checks: list[Check] = []
-    for check in _examined(asks=asks):
+    for check in _examined(flags, asks=asks):
         checks.append(check)
         if not as_json:
             _show(check)
@@ -36,10 +38,11 @@ def doctor(asks: bool, as_json: bool) -> int:
     return PARTIAL if any(check.status == "failed" for check in checks) else DONE
 
 
-def _examined(*, asks: bool) -> Iterator[Check]:
+def _examined(flags: Mapping[str, str | None], *, asks: bool) -> Iterator[Check]:
     for examine in EXAMINATIONS:
         yield examine()
-    yield from examine_models(asks=asks)
+    yield examine_settings(flags)
+    yield from examine_models(flags, asks=asks)
 
 
 def _show(check: Check) -> None:

@@ -11,13 +11,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from rlm_rag.cli.options import LIMIT_DEFAULTS
 from rlm_rag.errors import RlmRagError
+from rlm_rag.setting_table import Value
 from rlm_rag.settings import Settings, read_settings, user_config_file
 
 Status = Literal["ok", "note", "failed"]
@@ -177,9 +178,10 @@ def _nearest_folder(path: Path) -> Path:
     return next(folder for folder in (path, *path.parents) if os.path.exists(folder))  # noqa: PTH110
 
 
-def _settings() -> Check:
+def examine_settings(flags: Mapping[str, Value]) -> Check:
+    """Return what the settings come to, with what was chosen by `flags`."""
     try:
-        settings = _read()
+        settings = _read(flags)
     except RlmRagError as error:
         return Check("settings", "failed", error.message, error.hint)
     model = settings.model or "offline (no language model)"
@@ -189,8 +191,8 @@ def _settings() -> Check:
     return Check("settings", "note" if hint else "ok", f"model {model}; {where}", hint)
 
 
-def _read() -> Settings:
-    return read_settings(limit_defaults=LIMIT_DEFAULTS)
+def _read(flags: Mapping[str, Value]) -> Settings:
+    return read_settings(flags, limit_defaults=LIMIT_DEFAULTS)
 
 
 def _keys() -> Check:
@@ -227,20 +229,19 @@ EXAMINATIONS: tuple[Callable[[], Check], ...] = (
     _temporary_folder,
     _traces,
     _cache,
-    _settings,
     _keys,
     _local_models,
 )
 
 
-def examine_models(*, asks: bool) -> list[Check]:
-    """Return a finding for each model that is set; with `asks` each is asked for one word.
+def examine_models(flags: Mapping[str, Value], *, asks: bool) -> list[Check]:
+    """Return a finding for each model that is set, or chosen by `flags`.
 
-    Else a server that was named by its address is asked which models it has, and of others it
+    With `asks` each is asked for one word. Else a server that was named by its address is asked which models it has, and of others it
     is looked at whether the name and the key can be used.
     """
     try:
-        settings = _read()
+        settings = _read(flags)
     except RlmRagError:
         # Said by the examination of the settings.
         return []

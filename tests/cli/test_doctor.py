@@ -44,8 +44,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """A working folder and a home without settings, and no slow examination."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    quick = (examinations._settings, examinations._keys)
-    monkeypatch.setattr(doctor, "EXAMINATIONS", quick)
+    monkeypatch.setattr(doctor, "EXAMINATIONS", (examinations._keys,))
     return monkeypatch
 
 
@@ -62,15 +61,16 @@ def test_a_model_that_is_set_is_looked_for_and_asked_only_with_ask(
     assert [request.method for request in openai_server.received] == ["GET"]
     assert main(["doctor", "--ask"]) == 0
     assert "qwen answers (18 tokens)" in capsys.readouterr().out
-    here.setenv("RLM_RAG_API_BASE", "http://127.0.0.1:9/v1")
-    assert main(["doctor"]) == 1
+    assert main(["doctor", "--api-base", "http://127.0.0.1:9/v1"]) == 1
     assert "failed  model" in capsys.readouterr().out
+    assert main(["doctor", "--model", "offline"]) == 0
+    assert "model offline;" in capsys.readouterr().out
 
 
 def test_a_model_without_its_key_fails(here: pytest.MonkeyPatch) -> None:
     here.setenv("RLM_RAG_MODEL", "openai/gpt-5-mini")
     here.setenv("RLM_RAG_SUB_MODEL", "offline")
-    root, sub = examinations.examine_models(asks=False)
+    root, sub = examinations.examine_models({}, asks=False)
     assert (root.status, root.hint is not None) == ("failed", True)
     assert "OPENAI_API_KEY" in root.detail
     assert (sub.status, sub.hint) == ("ok", None)

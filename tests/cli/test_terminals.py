@@ -80,7 +80,7 @@ def test_a_command_works_there(
 ) -> None:
     encoding, variables = PLACES[place]
     monkeypatch.chdir(tmp_path)
-    quick = (examinations._python, examinations._settings, examinations._keys)
+    quick = (examinations._python, examinations._keys)
     monkeypatch.setattr(doctor, "EXAMINATIONS", quick)
     for name, value in {"TERM": "xterm", "XDG_STATE_HOME": str(tmp_path), **variables}.items():
         monkeypatch.setenv(name, value)
