@@ -237,8 +237,8 @@ EXAMINATIONS: tuple[Callable[[], Check], ...] = (
 def examine_models(flags: Mapping[str, Value], *, asks: bool) -> list[Check]:
     """Return a finding for each model that is set, or chosen by `flags`.
 
-    With `asks` each is asked for one word. Else a server that was named by its address is asked which models it has, and of others it
-    is looked at whether the name and the key can be used.
+    With `asks` each is asked for one word. Else a server that was named by its address is asked
+    which models it has, and of others it is looked at whether the name and the key can be used.
     """
     try:
         settings = _read(flags)
