@@ -141,7 +141,7 @@ def test_a_limit_leaves_the_rest_unsent_and_is_named(server: OpenAiChatServer) -
     answers, run = mapped(server, DOCUMENTS, limits=Limits(calls=2))
     assert (len(answers), run.summary.answered, run.summary.unsent) == (2, 2, 1)
     assert run.summary.stop_reason == "budget_calls"
-    assert run.summary.limit_detail is not None
+    assert run.summary.limit_detail == "the limit of 2 calls"
 
 
 def test_time_that_is_over_leaves_what_came(server: OpenAiChatServer) -> None:

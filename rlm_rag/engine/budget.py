@@ -454,7 +454,8 @@ class Budget:
         self, estimate: CallEstimate, committed: _Amounts, keep_final: bool
     ) -> LimitReached | None:
         limits = self._limits
-        kept = ", one call being kept for the final answer" if keep_final else ""
+        is_kept = keep_final and not self._final_taken
+        kept = ", one call being kept for the final answer" if is_kept else ""
         seconds_left = self.seconds_left(final=not keep_final)
         if seconds_left == 0 and limits.seconds is not None:
             return LimitReached("timeout", f"the limit of {limits.seconds:g} seconds is reached")
