@@ -33,7 +33,9 @@ def completion(shell: str) -> int:
 
     found = get_completion_class(shell)
     assert found is not None
-    streams.result(found(root, {}, PROGRAM, VARIABLE).source().strip())
+    script = found(root, {}, PROGRAM, VARIABLE).source().strip()
+    # click's own script for fish cuts a description, and a name, at its first comma.
+    streams.result(script.replace('string split ","', 'string split --max 1 ","'))
     return DONE
 
 

@@ -39,6 +39,7 @@ FISH = """
 rlm-rag completion fish | source
 complete -C "rlm-rag re" | string split -f1 \\t | string join " "
 complete -C "rlm-rag ask --strategy " | string join " "
+complete -C "rlm-rag tra"
 """
 
 
@@ -80,6 +81,8 @@ def test_a_shell_completes_commands_and_choices(
     wanted = sorted(each for each in COMMANDS if each.startswith("re"))
     assert sorted(lines[0].split()) == wanted, done.stderr
     assert sorted(lines[1].split()) == sorted(STRATEGIES)
+    if name == "fish":
+        assert lines[2].startswith("trace\tList, show and ")
 
 
 @pytest.mark.parametrize(
