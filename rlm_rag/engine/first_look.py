@@ -15,6 +15,7 @@ from rlm_rag.sandbox.session import ServiceCall, ServiceError
 
 MAX_DOCUMENTS = 3
 MAX_LINES = 3
+MAX_ROWS = 2
 MAX_LINE_CHARS = 300
 MAX_TEXT_CHARS = 100_000
 MOST_NAMES = 6
@@ -29,10 +30,10 @@ _FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", r
 async def first_look(services: Services, view: View, question: str) -> str:
     """Return what a question that code is to answer needs to see of the documents it is about.
 
-    Those are the files that it names, then what a search for it finds. Where they hold records,
-    the first of them as `records` gives it, else their definitions or first lines: small models
-    guess the form of records, and guess it wrong, where they do not see it. What is asked of the
-    index is numbered 0, as of no block, so that the trace has it.
+    Those are the files that it names, then what a search for it finds. Of records two are shown as
+    `records` gives them, else the definitions or the first lines: small models guess the form of
+    records where they do not see it, and of a single one the 1.5B took a value for a condition.
+    What is asked of the index is numbered 0, as of no block, so that the trace has it.
     """
     named = (await view.select(await globs_named(view, question))).paths
     paths = list(dict.fromkeys((*named, *await _found(services, question), *_first(view))))
@@ -70,10 +71,13 @@ async def _shown(services: Services, view: View, path: str) -> str:
     whole = lines if len(text) < MAX_TEXT_CHARS else lines[:-1]
     rows = rows_of("\n".join(whole))
     if rows:
-        return f"records({path!r}) is a list of dicts, the first of them:\n  {_cut(str(rows[0]))}"
+        shown = "".join(f"\n  {_cut(str(row))}," for row in rows[:MAX_ROWS])
+        more = "\n  ..." if len(rows) > MAX_ROWS else ""
+        return f"rows = records({path!r}) gives a list of dicts:{shown}{more}"
     outline = await _served(services, "outline", path=path, budget_chars=OUTLINE_CHARS)
     if _DEFINES.search(outline or ""):
-        return f"print(outline({path!r})) shows:\n{outline}"
+        counted = f'outline({path!r}).count("def ")'
+        return f"print(outline({path!r})) shows:\n{outline}\nn = {counted} counts the functions."
     begun = "".join(f"\n  {_cut(line)}" for line in lines[:MAX_LINES])
     return f"{path} begins:{begun}"
 

@@ -353,7 +353,7 @@ def test_a_small_model_sees_how_records_begin_and_is_told_to_look(
             question="How many orders are there?",
             model="qwen2.5-coder-1.5b",
         )
-    shown = "records('orders.csv') is a list of dicts, the first of them:\n  {'id': 0, 'user': 0, "
+    shown = "rows = records('orders.csv') gives a list of dicts:\n  {'id': 0, 'user': 0, 'city': "
     assert shown in openai_server.prompts[0]
     assert "have not looked" in openai_server.prompts[1]
     assert "have not looked" in openai_server.prompts[2]
@@ -455,6 +455,22 @@ def test_a_small_model_is_shown_the_documents_that_the_question_is_about(
             model="qwen2.5-coder-1.5b",
         )
     shown = openai_server.prompts[0]
-    row = "records('pages/017.md') is a list of dicts, the first of them:\n  {'year': 1995, "
+    row = "rows = records('pages/017.md') gives a list of dicts:\n  {'year': 1995, "
     assert row in shown
     assert shown.index("notes/plan.txt begins:") < shown.index(row)
+
+
+def test_a_small_model_is_shown_the_definitions_of_the_file_that_a_question_names(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = ask(
+        openai_server,
+        corpus,
+        "rlm",
+        reply("```repl\nFINAL(str(outline('src/retry.py').count('def ')))\n```"),
+        question="How many functions does retry.py define?",
+        model="qwen2.5-coder-1.5b",
+    )
+    assert found.text == "1"
+    assert "print(outline('src/retry.py')) shows:\n" in openai_server.prompts[0]
+    assert "n = outline('src/retry.py').count(\"def \")" in openai_server.prompts[0]
