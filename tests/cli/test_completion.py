@@ -82,7 +82,7 @@ def test_a_shell_completes_commands_and_choices(
     assert sorted(lines[0].split()) == wanted, done.stderr
     assert sorted(lines[1].split()) == sorted(STRATEGIES)
     if name == "fish":
-        assert lines[2].startswith("trace\tList, show and ")
+        assert lines[2].startswith("trace\tList, show")
 
 
 @pytest.mark.parametrize(
