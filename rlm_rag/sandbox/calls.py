@@ -155,6 +155,8 @@ class Calls:
         self._fail = fail
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._held_bytes = 0
+        # A worker that reads nothing would else have its host hold every reply in full.
+        self._sending = asyncio.Lock()
 
     async def take(self, message: Mapping[str, Any], size_bytes: int, clock: Clock | None) -> None:
         """Serve a call in a task of its own, or refuse it where too much is outstanding."""
@@ -189,11 +191,13 @@ class Calls:
 
     async def _answer(self, call: ServiceCall) -> None:
         try:
-            for frame in await self._reply(call):
-                try:
-                    await self._transport.send(frame)
-                except WorkerLostError:
-                    return  # The reader notices the end, and says how it came.
+            messages = await self._reply(call)
+            async with self._sending:
+                for frame in messages:
+                    try:
+                        await self._transport.send(frame)
+                    except WorkerLostError:
+                        return  # The reader notices the end, and says how it came.
         except Exception as error:  # noqa: BLE001 - a fault of the host's: `run` raises it
             self._fail(error)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from pathlib import Path
 
 from rlm_rag.packing import PackedWriter
@@ -10,6 +11,7 @@ from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.layers import choose_layer
 from rlm_rag.sandbox.session import (
     BlockResult,
+    Serve,
     ServiceCall,
     ServiceError,
     ServiceReply,
@@ -49,7 +51,7 @@ async def refuse(call: ServiceCall) -> ServiceReply:
     raise ServiceError("argument", "x" * 5000)
 
 
-def run(tmp_path: Path, code: str) -> BlockResult:
+def run(tmp_path: Path, code: str, serve: Serve = refuse) -> BlockResult:
     with PackedWriter(tmp_path / "corpus") as writer:
         writer.add("a", "text")
     code = "FD = 201\n" + code
@@ -57,11 +59,15 @@ def run(tmp_path: Path, code: str) -> BlockResult:
     async def main() -> BlockResult:
         setup = WorkerSetup(services=("wait",), waiting=frozenset({"wait"}))
         session = Session(
-            layer=choose_layer(), packed_path=tmp_path / "corpus", serve=refuse, setup=setup
+            layer=choose_layer(),
+            packed_path=tmp_path / "corpus",
+            serve=serve,
+            setup=setup,
+            interrupt_grace_seconds=0.3,
         )
         async with session:
             return await asyncio.wait_for(
-                session.run(code, block=1, timeout_seconds=2, output_chars=1000), 60
+                session.run(code, block=1, timeout_seconds=1, output_chars=1000), 60
             )
 
     return asyncio.run(main())
@@ -78,6 +84,25 @@ def test_a_worker_that_reads_no_reply_does_not_stop_its_own_clock(tmp_path: Path
     result = run(tmp_path, UNREAD_REPLIES)
     assert result.error is not None
     assert result.error.type == "Timeout"
+
+
+def test_replies_that_a_worker_does_not_read_are_not_held_one_beside_the_other(
+    tmp_path: Path,
+) -> None:
+    text = "x" * (2 << 20)
+
+    async def large(call: ServiceCall) -> ServiceReply:
+        return ServiceReply(text)
+
+    tracemalloc.start()
+    try:
+        result = run(tmp_path, UNREAD_REPLIES, large)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert result.error is not None
+    assert result.error.type == "Timeout"
+    assert peak < 10 * len(text)
 
 
 def test_a_block_that_computes_while_a_thread_of_it_waits_spends_its_own_time() -> None:
