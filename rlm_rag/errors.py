@@ -111,12 +111,13 @@ class ModelError(RlmRagError):
     """A language model's provider could not serve a request.
 
     `provider_message` is what the provider said, with keys removed; `retryable` says
-    whether the same request may succeed later; `retry_after_seconds` is the provider's
-    own wish, where it gave one.
+    whether the same request may succeed later, `may_be_billed` whether it was sent and may have
+    been answered, unseen; `retry_after_seconds` is the provider's own wish, where it gave one.
     """
 
     kind = "model"
     retryable: ClassVar[bool] = False
+    may_be_billed: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -182,11 +183,18 @@ class ModelUnreachableError(ModelError):
     retryable = True
 
 
+class ReplyLostError(ModelUnreachableError):
+    """The connection was cut once the request was sent, before its reply was whole."""
+
+    may_be_billed = True
+
+
 class ModelTimeoutError(ModelError):
     """The provider did not answer in time."""
 
     kind = "model_timeout"
     retryable = True
+    may_be_billed = True
 
 
 class RunFolderError(RlmRagError):

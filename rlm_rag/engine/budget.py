@@ -227,6 +227,17 @@ class Budget:
         pending.calls += 1
         self._promise(_Amounts(calls=1))
 
+    def reserve_again(self, reservation: Reservation) -> Reservation:
+        """Admit a call once more, as long as it was, whose last request settled at its estimate.
+
+        Raises:
+            LimitReached: it does not fit.
+        """
+        self._check(reservation.estimate, keep_final=not reservation.final)
+        return self._admit(
+            reservation.estimate, reservation.model, reservation.role, final=reservation.final
+        )
+
     def settle(self, reservation: Reservation, usage: Usage | None) -> Usage:
         """Count what a call cost, and return it; `usage.calls` counts its requests, retries too.
 

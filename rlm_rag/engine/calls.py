@@ -248,6 +248,7 @@ class ModelCalls:
                 limiter=model.limiter,
                 owner=self._run_id,
                 before_attempt=attempts.begin,
+                after_loss=attempts.lose,
                 patience=Patience(
                     seconds=self._timeout(asking.final),
                     queue_seconds=self._budget.seconds_left(final=asking.final),
@@ -261,8 +262,8 @@ class ModelCalls:
             spent = attempts.unknown()
             self._record_failure(call, model.name, spent, started, "the call was cancelled")
             raise
-        completion = replace(completion, usage=_priced(completion.usage, model.facts))
-        self._budget.settle(reservation, completion.usage)
+        usage = attempts.answered(_priced(completion.usage, model.facts))
+        completion = replace(completion, usage=usage)
         if live is not None:
             live.whole(completion.text)
         self._record_reply(call, completion.model, completion, started)
@@ -375,20 +376,38 @@ class _Sending:
 
 
 class _Attempts:
-    """The requests of one call, `begun` of them sent so far."""
+    """The requests of one call, `begun` of them sent so far.
+
+    One without a reply that may have been billed all the same is counted at its estimate, and
+    the next has to fit beside it.
+    """
 
     def __init__(self, budget: Budget, reservation: Reservation) -> None:
         self._budget = budget
         self._reservation = reservation
         self.begun = 0
+        self._lost = Usage()
+        self._is_lost = False
+        self._since_loss = 0
 
     def begin(self) -> None:
-        if self.begun:
+        if self._is_lost:
+            self._lost += self._budget.settle(self._reservation, None)
+            self._is_lost, self._since_loss = False, 0
+            self._reservation = self._budget.reserve_again(self._reservation)
+        elif self.begun:
             self._budget.reserve_retry(self._reservation)
         self.begun += 1
+        self._since_loss += 1
+
+    def lose(self) -> None:
+        self._is_lost = True
+
+    def answered(self, usage: Usage) -> Usage:
+        return self._settled(replace(usage, calls=self._since_loss))
 
     def failed(self) -> Usage:
-        return self._settled(Usage(calls=self.begun))
+        return self._settled(None if self._is_lost else Usage(calls=self._since_loss))
 
     def unknown(self) -> Usage:
         """A cancelled request may have been billed: count what had been set aside for it."""
@@ -396,10 +415,10 @@ class _Attempts:
 
     def _settled(self, usage: Usage | None) -> Usage:
         """Count what was spent, where a request was sent at all, and return it."""
-        if self.begun:
-            return self._budget.settle(self._reservation, usage)
+        if self._since_loss:
+            return self._lost + self._budget.settle(self._reservation, usage)
         self._budget.release(self._reservation)
-        return Usage()
+        return self._lost
 
 
 def told(error: ModelError) -> str:

@@ -20,6 +20,7 @@ from rlm_rag.errors import (
     ModelUnreachableError,
     ProviderServerError,
     RateLimitError,
+    ReplyLostError,
 )
 
 _CONTEXT_TEXTS = re.compile(
@@ -118,9 +119,12 @@ def _name_hint(model: str) -> str:
     )
 
 
-def unreachable(reason: str, *, model: str, where: str) -> ModelUnreachableError:
-    """No connection to `where`, or one that was cut; `reason` is fit to be shown."""
-    return ModelUnreachableError(
+def unreachable(
+    reason: str, *, model: str, where: str, sent: bool = False
+) -> ModelUnreachableError:
+    """No connection to `where`, or one cut after the request was `sent`; `reason` can be shown."""
+    kind = ReplyLostError if sent else ModelUnreachableError
+    return kind(
         f"no reply from {where} for model {model!r}: {reason}",
         hint="check the network, the address (--api-base) and that the server runs",
     )

@@ -110,7 +110,10 @@ class OpenAiCompatibleModel:
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             # ValueError: a proxy of the environment that httpx cannot use.
             raise failures.unreachable(
-                self._reason(error), model=self._name, where=self._where
+                self._reason(error),
+                model=self._name,
+                where=self._where,
+                sent=isinstance(error, httpx.RemoteProtocolError | httpx.ReadError),
             ) from error
         if streams and _refuses_streams(status, body):
             self._streams = False
@@ -177,7 +180,10 @@ class OpenAiCompatibleModel:
         found = live.whole()
         if found is None:
             raise failures.unreachable(
-                "the connection was cut in the middle of it", model=self._name, where=self._where
+                "the connection was cut in the middle of it",
+                model=self._name,
+                where=self._where,
+                sent=True,
             )
         return found
 

@@ -63,22 +63,31 @@ async def complete_with_retries(
     limiter: Limiter,
     owner: Hashable = None,
     before_attempt: Callable[[], Awaitable[None] | None] | None = None,
+    after_loss: Callable[[], None] = lambda: None,
     patience: Patience | None = None,
     pauses: Pauses | None = None,
 ) -> Completion:
     """The model's completion, after as many requests as `patience` allows.
 
     `before_attempt` is called each time a request is about to be sent, in its turn, and may
-    raise to stop. No wait is longer than `MAX_WAIT_SECONDS`, and one that would be is not
-    begun. A rate limit keeps everybody from sending to the provider for as long. A turn of the
-    limiter, in the line of `owner`, is held while a request is under way, not while waiting to
-    repeat it. The completion's `usage.calls` counts the requests sent.
+    raise to stop, `after_loss` each time that one has failed and may have been billed. No wait
+    is longer than `MAX_WAIT_SECONDS`, and one that would be is not begun. A rate limit keeps
+    everybody from sending to the provider for as long. A turn of the limiter, in the line of
+    `owner`, is held while a request is under way, not while waiting to repeat it. The
+    completion's `usage.calls` counts the requests sent.
 
     Raises:
         ModelError: the last attempt's, at once where repeating is of no use.
     """
     trying = _Trying(
-        model, request, limiter, owner, before_attempt, patience or Patience(), pauses or Pauses()
+        model,
+        request,
+        limiter,
+        owner,
+        before_attempt,
+        after_loss,
+        patience or Patience(),
+        pauses or Pauses(),
     )
     return await trying.complete()
 
@@ -92,6 +101,7 @@ class _Trying:
     limiter: Limiter
     owner: Hashable
     before_attempt: Callable[[], Awaitable[None] | None] | None
+    after_loss: Callable[[], None]
     patience: Patience
     pauses: Pauses
     sent: int = 0
@@ -154,7 +164,7 @@ class _Trying:
                 await ready
         self.sent += 1
         try:
-            completion = await self.model.complete(request)
+            completion = await self._completion(request)
         except RateLimitError as error:
             pause = error.retry_after_seconds
             pause = FIRST_WAIT_SECONDS if pause is None else pause
@@ -166,6 +176,14 @@ class _Trying:
             raise
         permit.succeeded()
         return completion
+
+    async def _completion(self, request: ModelRequest) -> Completion:
+        try:
+            return await self.model.complete(request)
+        except ModelError as error:
+            if error.may_be_billed:
+                self.after_loss()
+            raise
 
     def _out_of_time(self) -> ModelTimeoutError:
         return ModelTimeoutError(

@@ -13,7 +13,12 @@ from rlm_rag.engine.budget import Budget, LimitReached
 from rlm_rag.engine.calls import ModelCalls, PricedModel
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.past import Past
-from rlm_rag.errors import ModelError, ProviderServerError, RateLimitError
+from rlm_rag.errors import (
+    ModelError,
+    ModelTimeoutError,
+    ProviderServerError,
+    RateLimitError,
+)
 from rlm_rag.models.base import Completion, Message, ModelRequest, Usage
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.prices import ModelFacts, Price
@@ -34,6 +39,7 @@ class Plan:
     words: int
     failures: int
     limited: bool
+    losses: int
     seconds: int
     share: float
     cancelled_after: int | None
@@ -51,6 +57,7 @@ class Provider:
         self.requests: dict[str, int] = {}
         self.billed = Usage()
         self.sent = 0
+        self.lost = 0
 
     async def complete(self, request: ModelRequest) -> Completion:
         self.sent += 1
@@ -60,7 +67,7 @@ class Provider:
         assert request.max_output_tokens is not None
         input_tokens = count_message_tokens(request.messages)
         output_tokens = int(request.max_output_tokens * plan.share)
-        if tried <= plan.failures:
+        if plan.losses < tried <= plan.losses + plan.failures:
             await asyncio.sleep(plan.seconds / 2)
             if plan.limited:
                 raise RateLimitError("slow down", retry_after_seconds=2)
@@ -79,6 +86,9 @@ class Provider:
         )
         self.billed += usage
         await asyncio.sleep(plan.seconds)
+        if tried <= plan.losses:
+            self.lost += 1
+            raise ModelTimeoutError("no reply in time")
         return Completion("reply", usage, self.name)
 
 
@@ -89,6 +99,7 @@ plans = st.builds(
     words=st.sampled_from([0, 30, 400]),
     failures=st.integers(0, 5),
     limited=st.booleans(),
+    losses=st.sampled_from([0, 0, 0, 1, 2, 5]),
     seconds=st.integers(0, 8),
     share=st.floats(0, 1),
     cancelled_after=st.one_of(st.none(), st.none(), st.integers(0, 12)),
@@ -171,11 +182,11 @@ def test_spend_never_passes_a_limit_and_usage_is_what_was_billed(
     assert billed.usd <= limits.usd + 1e-9
     assert limits.calls is None or provider.sent <= limits.calls
     assert limits.tokens is None or billed.input_tokens + billed.output_tokens <= limits.tokens
-    # What was cancelled on its way is counted as its whole estimate, never as less.
+    # What was cancelled or lost on its way is counted as its whole estimate, never as less.
     assert usage.calls >= provider.sent
     assert usage.usd >= billed.usd - 1e-9
     assert usage.output_tokens >= billed.output_tokens
-    if "cancelled" not in outcomes:
+    if "cancelled" not in outcomes and not provider.lost:
         assert usage.calls == provider.sent
         assert usage.usd == pytest.approx(billed.usd)
         assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (
@@ -188,8 +199,8 @@ def test_spend_never_passes_a_limit_and_usage_is_what_was_billed(
 
 
 def test_the_affordable_part_of_a_batch_runs() -> None:
-    plan = Plan(0, 0, 0, 0, False, 1, 0.1, None, False, None)
-    prompts = [Plan(0, n, 0, 0, False, 1, 0.1, None, False, None) for n in range(60)]
+    plan = Plan(0, 0, 0, 0, False, 0, 1, 0.1, None, False, None)
+    prompts = [Plan(0, n, 0, 0, False, 0, 1, 0.1, None, False, None) for n in range(60)]
     provider = Provider([plan, *prompts])
     # A call may cost 4 cents and costs 0.4: three in flight at first, then what is left over.
     limits = Limits(calls=None, usd=0.16)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm_rag.errors import ContentRefusedError, ModelUnreachableError, ProviderServerError
+from rlm_rag.errors import ContentRefusedError, ProviderServerError, ReplyLostError
 from rlm_rag.models.base import Completion, Message, ModelRequest
 from rlm_rag.models.openai_compatible import OpenAiCompatibleModel
 from rlm_rag.models.streamed import StreamedReply
@@ -112,9 +112,9 @@ def test_requests_that_are_refused_at_the_same_time_can_all_be_repeated(
 )
 def test_a_stream_that_breaks_off_is_no_reply(openai_server: OpenAiChatServer, step: Step) -> None:
     openai_server.script = [step]
-    with pytest.raises(ModelUnreachableError) as raised:
+    with pytest.raises(ReplyLostError) as raised:
         asked(openai_server)
-    assert raised.value.retryable
+    assert raised.value.retryable and raised.value.may_be_billed
 
 
 def test_an_error_within_a_stream_is_that_error(openai_server: OpenAiChatServer) -> None:
