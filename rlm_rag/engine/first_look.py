@@ -30,13 +30,15 @@ _FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", r
 async def first_look(services: Services, view: View, question: str) -> str:
     """Return what a question that code is to answer needs to see of the documents it is about.
 
-    Those are the files that it names, then what a search for it finds. Of records two are shown as
-    `records` gives them, else the definitions or the first lines: small models guess the form of
-    records where they do not see it, and of a single one the 1.5B took a value for a condition.
-    What is asked of the index is numbered 0, as of no block, so that the trace has it.
+    Those are the files that it names, or else what a search for it finds. Of records two are
+    shown as `records` gives them, else the definitions or the first lines: small models guess the
+    form of records where they do not see it, and of a single one the 1.5B took a value for a
+    condition. What is asked of the index is numbered 0, as of no block, so that the trace has it.
     """
     named = (await view.select(await globs_named(view, question))).paths
-    paths = list(dict.fromkeys((*named, *await _found(services, question), *_first(view))))
+    paths = list(named)
+    if not paths:
+        paths = list(dict.fromkeys((*await _found(services, question), *_first(view))))
     return "\n".join([await _shown(services, view, path) for path in paths[:MAX_DOCUMENTS]])
 
 
@@ -73,7 +75,7 @@ async def _shown(services: Services, view: View, path: str) -> str:
     if rows:
         shown = "".join(f"\n  {_cut(str(row))}," for row in rows[:MAX_ROWS])
         more = "\n  ..." if len(rows) > MAX_ROWS else ""
-        return f"rows = records({path!r}) gives a list of dicts:{shown}{more}"
+        return f"records({path!r}) is a list of dicts:{shown}{more}"
     outline = await _served(services, "outline", path=path, budget_chars=OUTLINE_CHARS)
     if _DEFINES.search(outline or ""):
         counted = f'outline({path!r}).count("def ")'
