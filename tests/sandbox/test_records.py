@@ -112,6 +112,14 @@ def test_a_line_without_an_end_is_looked_at_in_time_of_its_length(filling: str) 
     assert time.process_time() - began < 1.0
 
 
+def test_as_many_names_as_lines_take_no_longer_than_as_many_lines() -> None:
+    text = "".join(f"a{n}=1 b{n}=x\n" for n in range(6_000))
+    began = time.process_time()
+    rows = rows_of(text)
+    assert rows is not None and rows[5_999] == {"a5999": 1, "b5999": "x"}
+    assert time.process_time() - began < 1.0
+
+
 @pytest.fixture
 def records(tmp_path: Path) -> Iterator[Records]:
     documents = {

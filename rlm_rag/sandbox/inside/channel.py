@@ -137,10 +137,11 @@ class Channel:
             return do(*args)
         except MemoryError:
             assembler.drop()
-            while self._waiting:
-                _, waiter = self._waiting.popitem()
-                waiter.reply = _failed(_TOO_LITTLE_MEMORY)
-                waiter.ready.release()
+            for number in list(self._waiting):
+                waiter = self._waiting.pop(number, None)
+                if waiter is not None:
+                    waiter.reply = _failed(_TOO_LITTLE_MEMORY)
+                    waiter.ready.release()
             return do(*args)
 
     def _take(self, message: dict[str, Any], handle: Callable[[dict[str, Any]], None]) -> None:

@@ -269,16 +269,17 @@ def _delimiter(lines: Sequence[str]) -> str | None:
 
 def _with_numbers(rows: Rows) -> Rows:
     """Make numbers of the columns that hold nothing else; an empty cell of one is None."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    for name in names:
-        cells = [row[name].strip() for row in rows if name in row]
-        kind = _kind(cells)
+    columns: dict[str, Rows] = {}
+    for row in rows:
+        for name in row:
+            columns.setdefault(name, []).append(row)
+    for name, holding in columns.items():
+        kind = _kind([row[name].strip() for row in holding])
         if kind is None:
             continue
-        for row in rows:
-            if name in row:
-                cell = row[name].strip()
-                row[name] = kind(cell) if cell else None
+        for row in holding:
+            cell = row[name].strip()
+            row[name] = kind(cell) if cell else None
     return rows
 
 
