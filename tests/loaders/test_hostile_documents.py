@@ -171,7 +171,7 @@ def gone(process: int, seconds: float = 10.0) -> bool:
         ("os.kill(os.getpid(), signal.SIGSEGV)", "its parser crashed (SIGSEGV)"),
         ("os._exit(3)", "its parser crashed (exit status 3)"),
         ("raise OSError('odd')", "broken: OSError: odd"),
-        ("os.write(4, b'x' * 99); os._exit(0)", "its parser"),
+        ("os.write(5, b'x' * 99); os._exit(0)", "its parser"),
     ],
 )
 def test_a_parser_that_fails_costs_its_document_alone(parsers: str, code: str, reason: str) -> None:
