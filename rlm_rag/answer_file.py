@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import FileIO
@@ -68,12 +68,21 @@ class AnswerFile:
         """Where the cache of replies of this file lies."""
         return self._path.with_name(f".{self._path.name}.replies")
 
+    @property
+    def files(self) -> Sequence[Path]:
+        """All files that a map writes here: this one, and the cache of replies."""
+        return (self._path, *self._replies_files())
+
     def drop_replies(self) -> None:
         """Remove the cache of replies, once all is answered."""
-        for ending in ("", "-wal", "-shm"):
+        for file in self._replies_files():
             # One that stays is a file too many, and no reason to lose what was paid for.
             with suppress(OSError):
-                self.replies.with_name(self.replies.name + ending).unlink(missing_ok=True)
+                file.unlink(missing_ok=True)
+
+    def _replies_files(self) -> Sequence[Path]:
+        name = self.replies.name
+        return [self.replies.with_name(name + ending) for ending in ("", "-wal", "-shm")]
 
     def knows(self, path: str, digest: str) -> bool:
         """Whether there is an answer about that text of a document; another text's is dropped."""
@@ -137,17 +146,18 @@ class AnswerFile:
             raise AnswerFileError(
                 f"{self._path} cannot be read: {error.strerror or error}"
             ) from error
-        for number, line in enumerate(data.splitlines(keepends=True), start=1):
-            if not line.endswith(b"\n"):
-                # Its process was killed in the middle of it.
-                kept.is_whole = False
-                break
+        *lines, rest = data.split(b"\n")
+        if rest:
+            kept.is_whole = False
+            if not _is_torn(rest):
+                lines.append(rest)
+        for number, line in enumerate(lines, start=1):
             row = self._row(line, number)
             if not row["ok"] or row["path"] in kept.digests:
                 kept.is_whole = False
                 continue
             kept.digests[row["path"]] = row["digest"]
-            kept.lines.append(line)
+            kept.lines.append(line + b"\n")
         return kept
 
     def _row(self, line: bytes, number: int) -> Mapping[str, Any]:
@@ -221,3 +231,15 @@ def line_of(answer: FileAnswer, asked: str) -> bytes:
     """Return an answer as a line of ASCII JSON."""
     row = {"schema_version": SCHEMA_VERSION, **answer.to_dict(), "asked": asked}
     return json.dumps(row, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _is_torn(rest: bytes) -> bool:
+    """Whether what has no line end is an answer whose process was killed in the middle of it."""
+    begin = f'{{"schema_version":{SCHEMA_VERSION},"path":"'.encode("ascii")
+    if not rest.startswith(begin[: len(rest)]):
+        return False
+    try:
+        json.loads(rest)
+    except (ValueError, RecursionError):
+        return True
+    return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from dataclasses import replace
@@ -21,6 +22,7 @@ from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.engine.mapping import FileAnswer, Mapper, MapPlan, MapSummary, plan_map
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.errors import UsageError
+from rlm_rag.loaders.located import paths_of
 from rlm_rag.loaders.source import Source
 
 _GLANCE_SECONDS = 0.2
@@ -48,7 +50,7 @@ class Map:
         self._answers: SimpleQueue[FileAnswer] = SimpleQueue()
         self._ended: Future[MapSummary] | None = None
         try:
-            self.plan: MapPlan = plan_map(found, self._is_known)
+            self.plan: MapPlan = plan_map(found, self._is_known, own=self._own_paths(found.origin))
             self.estimate: Estimate = estimate_map(
                 self.plan.tokens,
                 prompt,
@@ -110,6 +112,10 @@ class Map:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _own_paths(self, origin: str | None) -> Collection[str]:
+        files = () if self._file is None else self._file.files
+        return {path for file in files for path in paths_of(file, origin)}
 
     def _is_known(self, path: str, digest: str) -> bool:
         return self._file is not None and self._file.knows(path, digest)

@@ -197,6 +197,39 @@ def test_a_torn_last_line_is_dropped_and_asked_again(
     assert set(lines(out)) == {"a.md", "b.md", "c.md"}
 
 
+def test_an_answer_without_its_line_end_is_not_paid_for_again(
+    server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    mapped(server, out=out)
+    whole = out.read_bytes()
+    out.write_bytes(whole[:-1])
+    with pytest.raises(AnswerFileError, match="another prompt"):
+        mapped(server, out=out, prompt="Else?")
+    assert mapped(server, {**DOCUMENTS, "new.md": "New.\n"}, out=out)[0].keys() == {"new.md"}
+    assert out.read_bytes().startswith(whole)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        b'{"precious": true}',
+        b"remember the milk",
+        b"name,age\rAnn,4\rBob,5\r",
+        b"PK\x03\x04\x14\x00\x06\x00",
+        b"SQLite format 3\x00\x10\x00",
+        b'{"schema_version":1,"paths":["a.md"]',
+        b" ",
+    ],
+)
+def test_a_file_that_holds_something_else_is_refused_and_stays(held: bytes, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_bytes(held)
+    with pytest.raises(AnswerFileError, match="something else than answers"):
+        AnswerFile(out, asked="x")
+    assert out.read_bytes() == held
+
+
 def test_answers_to_another_prompt_or_of_another_model_are_not_mixed(
     server: OpenAiChatServer, tmp_path: Path
 ) -> None:

@@ -101,6 +101,9 @@ def _announce(plan: MapPlan, calls: int) -> None:
     others = [f"{len(plan.known):,} were answered before"] if plan.known else []
     if plan.empty:
         others.append(f"{len(plan.empty):,} are empty and left out")
+    if plan.own:
+        own = streams.one_line(", ".join(plan.own))
+        others.append(f"{own}, where the answers go, is left out")
     said = "no document to ask about"
     if plan.digests:
         said = f"{len(plan.digests):,} documents to ask about, in about {calls:,} calls"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from rlm_rag.corpus import Document
 
 FORMATS = ("jsonl", "markdown", "xml")
-_MAGIC = re.compile(r"[*?\[]")
 EXAMPLE = "for example: rlm-rag pack ./repo -o repo.jsonl"
 
 
@@ -94,10 +92,12 @@ def _check_is_no_document(corpus: SearchableCorpus, sources: Sequence[str], outp
     Raises:
         UsageError: it lies in the folder of a source, and a document has its path.
     """
+    from rlm_rag.loaders.located import folder_of
+
     if not output.is_file():
         return
     target = output.resolve()
-    folders = filter(None, map(_folder_of, sources))
+    folders = filter(None, map(folder_of, sources))
     within = {target.relative_to(one).as_posix() for one in folders if target.is_relative_to(one)}
     for path in map(without_part, corpus.paths() if within else ()):
         # Of several sources, each path has the name of its own before it.
@@ -106,15 +106,6 @@ def _check_is_no_document(corpus: SearchableCorpus, sources: Sequence[str], outp
                 f"{output} is a document of the source, and would be replaced",
                 hint=f"choose another place with -o, or leave it out: --exclude {output.name}",
             )
-
-
-def _folder_of(source: str) -> Path | None:
-    """Return the folder that a source, or NAME=SOURCE, is or, of a glob, begins with."""
-    named = Path(source if os.path.lexists(source) else source.partition("=")[2] or source)
-    parents = named.parents if _MAGIC.search(str(named)) else ()
-    # Not `is_dir`, which raises where a text is too long to be a path.
-    folder = next((one for one in (named, *parents) if os.path.isdir(one)), None)  # noqa: PTH112
-    return None if folder is None else folder.resolve()
 
 
 def _list(corpus: SearchableCorpus, *, as_json: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -23,6 +23,7 @@ from rlm_rag.engine.past import Past
 from rlm_rag.engine.subcalls import LeafReply
 from rlm_rag.engine.view import View
 from rlm_rag.errors import UsageError
+from rlm_rag.globs import without_part
 from rlm_rag.indexes.requests import Retriever
 from rlm_rag.models.base import Usage
 from rlm_rag.models.tokens import count_tokens
@@ -70,13 +71,15 @@ class FileAnswer:
 class MapPlan:
     """The documents that a map reads: `digests` by path, `tokens` of each in the same order.
 
-    `empty` ones have nothing to read, `known` ones were answered before.
+    `empty` ones have nothing to read, `known` ones were answered before, `own` ones are where
+    the answers go.
     """
 
     digests: Mapping[str, str]
     tokens: tuple[int, ...]
     empty: tuple[str, ...]
     known: tuple[str, ...]
+    own: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +100,23 @@ class MapSummary:
     warnings: tuple[str, ...] = ()
 
 
-def plan_map(corpus: Corpus, is_known: Callable[[str, str], bool]) -> MapPlan:
-    """Return what there is to read, given what tells the path and digest of what was answered."""
+def plan_map(
+    corpus: Corpus, is_known: Callable[[str, str], bool], *, own: Collection[str] = ()
+) -> MapPlan:
+    """Return what there is to read, given what tells the path and digest of what was answered.
+
+    Nothing that lies at the paths of `own` is read.
+    """
     digests: dict[str, str] = {}
     tokens: list[int] = []
     empty: list[str] = []
     known: list[str] = []
+    left_out: dict[str, None] = {}
     for document in corpus:
+        path = without_part(document.path)
+        if path in own:
+            left_out[path] = None
+            continue
         digest = content_digest(document.content)
         if not document.content.strip():
             empty.append(document.path)
@@ -112,7 +125,13 @@ def plan_map(corpus: Corpus, is_known: Callable[[str, str], bool]) -> MapPlan:
         else:
             digests[document.path] = digest
             tokens.append(count_tokens(document.content))
-    return MapPlan(digests=digests, tokens=tuple(tokens), empty=tuple(empty), known=tuple(known))
+    return MapPlan(
+        digests=digests,
+        tokens=tuple(tokens),
+        empty=tuple(empty),
+        known=tuple(known),
+        own=tuple(left_out),
+    )
 
 
 class Mapper:

@@ -76,7 +76,7 @@ def load_sources(
     options = LoadOptions.of(given)
     if not sources:
         raise UsageError("No source was given.")
-    chosen = [_split_name(source) for source in sources]
+    chosen = [split_name(source) for source in sources]
     memory = FileMemory()
     reports = [LoadReport() for _ in chosen]
     opened = [
@@ -166,7 +166,8 @@ def _empty(label: str, options: LoadOptions, report: LoadReport) -> EmptyCorpusE
     return EmptyCorpusError(f"There is no readable text in {label}. Skipped: {reasons}.", hint=hint)
 
 
-def _split_name(source: str) -> tuple[str | None, str]:
+def split_name(source: str) -> tuple[str | None, str]:
+    """Return NAME, None where there is none, and SOURCE of a source as it is given."""
     found = _NAMED_SOURCE.fullmatch(source)
     if found is None or os.path.lexists(source):
         return None, source

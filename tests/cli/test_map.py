@@ -79,3 +79,35 @@ def test_an_estimate_sends_nothing(
     assert openai_server.received == []
     assert main([*arguments, "--json"]) == 2
     assert "--out" in json.loads(capsys.readouterr().out)["error"]["message"]
+
+
+@pytest.mark.parametrize("source", ["repo", "named=repo", "repo/**/*.jsonl"])
+def test_what_it_writes_into_its_source_is_left_out_and_said_once(
+    arguments: list[str],
+    openai_server: OpenAiChatServer,
+    repo: Path,
+    capsys: pytest.CaptureFixture[str],
+    source: str,
+) -> None:
+    (repo / "answers.jsonl").touch()
+    (repo / "sub").mkdir()
+    (repo / "sub/answers.jsonl").write_text('{"question": "A document like others?"}\n')
+    command = ["map", source.replace("repo", str(repo)), *arguments[2:], "--hidden"]
+    command += ["-o", str(repo / "answers.jsonl")]
+    assert main(command) == 0
+    capsys.readouterr()
+    sent = len(openai_server.received)
+    assert main(command) == 0
+    assert len(openai_server.received) == sent, "its own answers are no documents"
+    own = "named/answers.jsonl" if "=" in source else "answers.jsonl"
+    assert f"{own}, where the answers go, is left out" in capsys.readouterr().err
+    rows = [json.loads(line) for line in (repo / "answers.jsonl").read_text().splitlines()]
+    assert any("sub/answers.jsonl" in row["path"] for row in rows)
+
+
+def test_answers_are_not_asked_about_themselves(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "-o", "out.jsonl"]) == 0
+    assert main(["map", "out.jsonl", *arguments[2:], "-o", str(tmp_path / "out.jsonl")]) == 2
+    assert "is the source itself" in capsys.readouterr().err
