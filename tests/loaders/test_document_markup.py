@@ -28,7 +28,7 @@ def _mode(target: str) -> str:
 
 def relations(*found: tuple[str, str, str]) -> str:
     rows = "".join(
-        f'<Relationship Id="{key}" Type="{OFFICE}/{kind}" Target="{target}"'
+        f'<Relationship Id="{key}" Type="{OFFICE}/{kind.rstrip("2")}" Target="{target}"'
         f' TargetMode="{_mode(target)}"/>'
         for key, kind, target in found
     )
@@ -119,6 +119,28 @@ def test_notes_comments_links_boxes_and_powers_are_kept_apart() -> None:
         "[^1]: a note",
         "[^c1]: comment by Ann: really?\n",
     ]
+
+
+def test_headers_and_footers_come_after_the_body_once_each_by_section() -> None:
+    def section(*kinds: str) -> str:
+        found = [f'<w:{kind[:6]}Reference w:type="x" r:id="p{kind}"/>' for kind in kinds]
+        return f"<w:sectPr>{''.join(found)}</w:sectPr>"
+
+    text = word(
+        paragraph("One.", section("header", "footer")) + paragraph("Two.") + section("header2"),
+        header2=paragraph("Secret"),
+        header=paragraph("Draft") + paragraph("of May"),
+        footer=paragraph("Page 3"),
+        footer2=paragraph("never shown"),
+    )
+    said = ["One.", "Two.", "Header:", "Draft", "of May", "Footer: Page 3", "Header: Secret\n"]
+    assert text.split("\n\n") == said
+    same = word(
+        paragraph("One.", section("header")) + section("header2"),
+        header=paragraph("Draft"),
+        header2=paragraph("Draft"),
+    )
+    assert same == "One.\n\nHeader: Draft\n"
 
 
 def test_merged_and_nested_cells_keep_their_columns() -> None:

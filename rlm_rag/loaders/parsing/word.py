@@ -28,11 +28,12 @@ from rlm_rag.loaders.parsing.word_styles import Styles
 # Text that was deleted or moved away, field codes, and what other programs embed.
 _SKIPPED = frozenset(("del", "moveFrom", "instrText", "delText", "object", "altChunk"))
 _NOTES = {"footnoteReference": "", "endnoteReference": "e", "commentReference": "c"}
+_PAGE_TEXTS = {"headerReference": "Header", "footerReference": "Footer"}
 _NOTE_PARTS = {"footnotes": "", "endnotes": "e", "comments": "c"}
 
 
 def parse(data: bytes) -> ParsedDocument:
-    """Read the body, then its notes and comments; headers and footers of pages are left out.
+    """Read the body, then the headers and footers of its pages once each, notes and comments.
 
     Raises:
         DocumentError: it is no DOCX, encrypted or damaged.
@@ -57,7 +58,10 @@ class _Reader:
 
     def text(self) -> str:
         body = child(self._container.xml(self._main), "body")
-        blocks = [] if body is None else list(self._blocks(body))
+        blocks: list[str] = []
+        if body is not None:
+            blocks += self._blocks(body)
+            blocks += self._page_texts(body)
         for kind, mark in _NOTE_PARTS.items():
             name = self._parts.get(kind, "")
             self._relations = self._container.relations(name)
@@ -66,6 +70,23 @@ class _Reader:
         if properties:
             blocks.insert(0, f"---\n{properties}\n---")
         return "\n\n".join(block for block in blocks if block)
+
+    def _page_texts(self, body: Element) -> Iterator[str]:
+        """Yield what stands above and below its pages, section by section, a text once."""
+        parts: dict[str, str] = {}
+        for section in descendants(body, "sectPr"):
+            for one in section:
+                relation = self._relations.get(attribute(one, "id"))
+                if local(one) in _PAGE_TEXTS and relation is not None and not relation.external:
+                    parts.setdefault(relation.target, _PAGE_TEXTS[local(one)])
+        told: set[str] = set()
+        for name, where in parts.items():
+            self._relations = self._container.relations(name)
+            text = "\n\n".join(self._blocks(self._container.optional_xml(name)))
+            said = f"{where}:\n\n{text}" if "\n" in text else f"{where}: {text}"
+            if text and said not in told:
+                told.add(said)
+                yield said
 
     def _blocks(self, element: Element) -> Iterator[str]:
         items: list[str] = []
