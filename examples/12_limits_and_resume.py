@@ -21,6 +21,6 @@ with tempfile.TemporaryDirectory() as folder:
     print(rest.stop_reason, "after", rest.iterations, "turns and", rest.usage.calls, "calls")
 
 # Prints:
-# iterations - the limit of 1 turns was reached
+# iterations - the limit of 1 turn was reached
 # parcel/rates.py
 # answered after 3 turns and 4 calls

@@ -10,6 +10,7 @@ from typing import Any
 
 from rlm_rag.api import SearchableCorpus, load_origin, opened
 from rlm_rag.corpus import Corpus
+from rlm_rag.counts import counted
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
 from rlm_rag.engine.form import form_of
@@ -163,9 +164,10 @@ def _opened(
 def _check_corpus(corpus: Corpus, recorded: Mapping[str, Any]) -> None:
     if corpus.fingerprint == recorded["fingerprint"]:
         return
-    now = f"{len(corpus):,} documents, {corpus.total_bytes:,} bytes, {corpus.line_count:,} lines"
+    now = f"{counted(len(corpus), 'document')}, {corpus.total_bytes:,} bytes, "
+    now += f"{corpus.line_count:,} lines"
     then = (
-        f"{recorded['documents']:,} documents, {recorded['bytes']:,} bytes, "
+        f"{counted(recorded['documents'], 'document')}, {recorded['bytes']:,} bytes, "
         f"{recorded['lines']:,} lines"
     )
     raise DivergedError(

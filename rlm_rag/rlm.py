@@ -24,7 +24,7 @@ from rlm_rag.engine.offers import AskUser, Tool, offers_of
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.pool import Share
 from rlm_rag.engine.run import Run
-from rlm_rag.errors import SessionError, UsageError
+from rlm_rag.errors import SessionError, SourceError, UsageError
 from rlm_rag.loaders.source import Source
 from rlm_rag.mapping import Map, map_options
 from rlm_rag.sandbox.confine.libraries import library_files
@@ -218,7 +218,14 @@ class RLM:
             return Conversation(corpus, self._options, saved=saved)
         if saved is None:
             raise UsageError("a conversation needs a corpus or a session")
-        return Conversation(load_origin(saved.sources[0]), self._options, saved=saved, owned=True)
+        try:
+            loaded = load_origin(saved.sources[0])
+        except SourceError as error:
+            raise type(error)(
+                f"the source of the session: {error.message}",
+                hint="where it lies elsewhere now, name that: rlm-rag chat SOURCE --session NAME",
+            ) from error
+        return Conversation(loaded, self._options, saved=saved, owned=True)
 
     def estimate(self, corpus: Corpus | Source, question: str) -> Estimate:
         """Return what a question may cost: low, likely and high; nothing is sent, no key needed.

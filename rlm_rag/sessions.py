@@ -7,14 +7,17 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from rlm_rag.engine.carried import Carried
 from rlm_rag.engine.earlier import differences, states
 from rlm_rag.errors import SessionError
+from rlm_rag.trace.locks import lock
 from rlm_rag.trace.recorder import FILE_MODE, FOLDER_MODE
 from rlm_rag.trace.store import default_state_folder
 
@@ -68,37 +71,40 @@ class SessionStore:
         found = (path.stem for path in self._folder.glob(f"*{_SUFFIX}"))
         return sorted(name for name in found if not name.startswith(_LAST))
 
+    def hold(self, name: str) -> Hold:
+        """Keep all others from saving the conversation of that name, and return what may.
+
+        Raises:
+            SessionError: somebody else has it, it cannot be a name, or the folder not written.
+        """
+        path = self.path_of(name)
+        with _writing(path):
+            self._folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            place = path.with_name(f".{name}.lock")
+            fd = os.open(place, os.O_CREAT | os.O_RDWR, FILE_MODE)
+        try:
+            if not lock(fd):
+                holder = os.read(fd, 20).decode("ascii", "replace")
+                raise SessionError(
+                    f"another chat has the session {name!r} (process {holder})",
+                    hint="end it first, or choose another name",
+                )
+            with _writing(path):
+                os.ftruncate(fd, 0)
+                os.write(fd, b"%d" % os.getpid())
+        except BaseException:
+            os.close(fd)
+            raise
+        return Hold(self, name, fd)
+
     def save(self, name: str, saved: SavedConversation) -> Path:
         """Write a conversation, in the place of one of that name; return its file.
 
         Raises:
-            SessionError: it cannot be written.
+            SessionError: a chat has one of that name, or it cannot be written.
         """
-        path = self.path_of(name)
-        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        text = json.dumps(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "sources": list(saved.sources),
-                "fingerprint": saved.fingerprint,
-                "carried": saved.carried.to_json(),
-                "earlier": differences(saved.earlier, saved.carried),
-            }
-        )
-        try:
-            self._folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-            fd = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
-            with os.fdopen(fd, "w", encoding="utf-8") as file:
-                file.write(text)
-            partial.replace(path)
-        except OSError as error:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
-            raise SessionError(
-                f"the session {path} cannot be written: {error.strerror or error}",
-                hint="free space there, or set XDG_STATE_HOME to a folder that can be written",
-            ) from error
-        return path
+        with self.hold(name):
+            return _write(self.path_of(name), saved)
 
     def load(self, name: str) -> SavedConversation | None:
         """Return a conversation, None where there is none of that name.
@@ -129,7 +135,7 @@ class SessionStore:
         Raises:
             SessionError: it cannot be written.
         """
-        self.save(_last_name(saved.sources[0]), saved)
+        _write(self.path_of(_last_name(saved.sources[0])), saved)
         last = sorted(
             self._folder.glob(f"{_LAST}*{_SUFFIX}"), key=lambda path: path.stat().st_mtime_ns
         )
@@ -143,6 +149,132 @@ class SessionStore:
             SessionError: it cannot be read.
         """
         return self.load(_last_name(source))
+
+
+class Hold:
+    """A session that nobody else saves until `release()`, or the end of the process."""
+
+    def __init__(self, store: SessionStore, name: str, fd: int) -> None:
+        self._store = store
+        self._name = name
+        self._fd = fd
+
+    def load(self) -> SavedConversation | None:
+        """Return the conversation, None where there is none of that name.
+
+        Raises:
+            SessionError: it cannot be read.
+        """
+        return self._store.load(self._name)
+
+    def save(self, saved: SavedConversation) -> Path:
+        """Write the conversation; return its file.
+
+        Raises:
+            SessionError: it cannot be written.
+        """
+        return _write(self._store.path_of(self._name), saved)
+
+    def release(self) -> None:
+        """Let others have it; once."""
+        os.close(self._fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+class HeldSessions:
+    """The sessions that a chat has to itself until it is closed, from its first look at each."""
+
+    def __init__(self) -> None:
+        self._store = SessionStore()
+        self._holds: dict[str, Hold] = {}
+
+    def load(self, name: str) -> SavedConversation | None:
+        """Hold the session of that name, and return it; None where there is none yet.
+
+        Raises:
+            SessionError: another chat has it, or it cannot be read.
+        """
+        self._holds[name] = self._store.hold(name)
+        return self._holds[name].load()
+
+    def save(self, name: str, saved: SavedConversation, *, replace: bool = False) -> Path:
+        """Hold and write a session; one that this chat has not yet had only with `replace`.
+
+        Raises:
+            SessionError: another chat has it, it would be replaced, or it cannot be written.
+        """
+        if name not in self._holds:
+            hold = self._store.hold(name)
+            if self._store.path_of(name).exists() and not replace:
+                hold.release()
+                raise SessionError(
+                    f"there is a session {name!r} already",
+                    hint=f"choose another name, or replace it: /save --replace {name}",
+                )
+            self._holds[name] = hold
+        return self._holds[name].save(saved)
+
+    def close(self) -> None:
+        """Let others have them."""
+        while self._holds:
+            self._holds.popitem()[1].release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _write(path: Path, saved: SavedConversation) -> Path:
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    text = json.dumps(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "sources": list(saved.sources),
+            "fingerprint": saved.fingerprint,
+            "carried": saved.carried.to_json(),
+            "earlier": differences(saved.earlier, saved.carried),
+        }
+    )
+    try:
+        with _writing(path):
+            path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            fd = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
+            with os.fdopen(fd, "w", encoding="utf-8") as file:
+                file.write(text)
+            partial.replace(path)
+    except SessionError:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+    return path
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SessionError(
+            f"the session {path} cannot be written: {error.strerror or error}",
+            hint="free space there, or set XDG_STATE_HOME to a folder that can be written",
+        ) from error
 
 
 def _last_name(source: str) -> str:

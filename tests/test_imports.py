@@ -16,6 +16,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     (
         "errors",
         "lines",
+        "counts",
         "packed",
         "packing",
         "globs",

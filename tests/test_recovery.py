@@ -209,7 +209,7 @@ def test_another_corpus_is_not_taken_for_the_runs(
     assert rlm_rag.replay(Path(str(asked.trace))).text == asked.text
     (folder / "a.py").write_text("def backoff():\n    return 22\n")
     for again in (rlm_rag.resume, rlm_rag.replay):
-        with pytest.raises(DivergedError, match=r"it has 1 documents, 29 bytes.* 28 bytes"):
+        with pytest.raises(DivergedError, match=r"it has 1 document, 29 bytes.* 28 bytes"):
             again(Path(str(asked.trace)))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rlm_rag.cli import streams, terminal
 from rlm_rag.cli.cited import CitedPlaces
 from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
+from rlm_rag.counts import counted
 from rlm_rag.errors import RunInterrupted
 from rlm_rag.trace.sanitize import only_visible, printable
 
@@ -134,7 +135,7 @@ def _show_figures(answer: Answer) -> None:
     figures = answer.to_dict()
     usage, coverage = figures["usage"], figures["coverage"]
     covered = (
-        f"searched {coverage['searched']:,} of {coverage['files']:,} files, "
+        f"searched {coverage['searched']:,} of {counted(coverage['files'], 'file')}, "
         f"grepped {coverage['grepped']:,}, read {coverage['read']:,}, "
         f"delegated {coverage['delegated']:,}"
     )
@@ -142,7 +143,10 @@ def _show_figures(answer: Answer) -> None:
         covered += ", blocks also used context itself"
     price = "price unknown" if usage["usd"] is None else f"${usage['usd']:.4f}"
     tokens = usage["input_tokens"] + usage["output_tokens"]
-    spent = f"{answer.iterations} turns, {usage['calls']:,} calls, {tokens:,} tokens, {price}"
+    spent = (
+        f"{counted(answer.iterations, 'turn')}, {counted(usage['calls'], 'call')}, "
+        f"{counted(tokens, 'token')}, {price}"
+    )
     streams.note(f"{covered}; {spent}{_saved(usage)}")
     if not answer.found and coverage["looked"]:
         looked = "; ".join(coverage["looked"][:MAX_LOOKED_SHOWN])
@@ -162,7 +166,7 @@ def _saved(usage: dict[str, Any]) -> str:
     if not usage["cached_calls"]:
         return ""
     money = f", ${usage['saved_usd']:.4f} saved" if usage["saved_usd"] else ""
-    return f", {usage['cached_calls']:,} calls answered without sending{money}"
+    return f", {counted(usage['cached_calls'], 'call')} answered without sending{money}"
 
 
 def _exit_code(answer: Answer) -> int:

@@ -42,6 +42,7 @@ from rlm_rag.settings import read_settings
 if TYPE_CHECKING:
     from rlm_rag.conversation import Conversation
     from rlm_rag.rlm import RLM
+    from rlm_rag.sessions import HeldSessions, SavedConversation
 
 GREETING = "Ask; /help lists what else there is, Ctrl-D ends."
 
@@ -86,11 +87,15 @@ def chat(
     display = choose_display(quiet=quiet, verbose=verbose)
     check_models(settings, models, with_keys=True)
     rlm = build_rlm(settings, display, ask_user=asker(display, quiet=quiet), **models, **offering)
-    with _conversation(
-        rlm, sources, session, loading, goes_on=goes_on, quiet=quiet
-    ) as conversation:
+    with (
+        _sessions() as sessions,
+        _conversation(
+            rlm, sources, session, sessions, loading, goes_on=goes_on, quiet=quiet
+        ) as conversation,
+    ):
         talk = _Talk(
             conversation,
+            sessions,
             display,
             schema=schema,
             session=session,
@@ -110,24 +115,29 @@ def _check(sources: tuple[str, ...], session: str | None, goes_on: bool) -> None
         raise UsageError("--session and --continue do not go together")
 
 
+def _sessions() -> HeldSessions:
+    from rlm_rag.sessions import HeldSessions
+
+    return HeldSessions()
+
+
 @contextmanager
 def _conversation(
     rlm: RLM,
     sources: tuple[str, ...],
     session: str | None,
+    sessions: HeldSessions,
     loading: Loading,
     *,
     goes_on: bool,
     quiet: bool,
 ) -> Iterator[Conversation]:
+    saved: SavedConversation | None = None if session is None else sessions.load(session)
     if not sources:
         with rlm.conversation(session=session) as conversation:
             say_warnings(conversation)
             yield conversation
         return
-    from rlm_rag.sessions import SessionStore
-
-    saved = None if session is None else SessionStore().load(session)
     with opened(sources, quiet=quiet, **loading) as corpus:
         if session is None:
             conversation = converse(rlm, corpus, goes_on=goes_on)
@@ -144,6 +154,7 @@ class _Talk:
     def __init__(
         self,
         conversation: Conversation,
+        sessions: HeldSessions,
         display: Display,
         *,
         schema: dict[str, Any] | None,
@@ -155,6 +166,7 @@ class _Talk:
         from rlm_rag.trace.store import default_state_folder
 
         self._conversation = conversation
+        self._sessions = sessions
         self._display = display
         self._schema = schema
         self._session = session
@@ -186,7 +198,7 @@ class _Talk:
                 return False
             if line.startswith("/"):
                 asked = self._conversation.exchanges
-                goes_on = run_command(self._conversation, line.rstrip())
+                goes_on = run_command(self._conversation, self._sessions, line.rstrip())
                 if self._conversation.exchanges != asked:
                     self._keep()
                 return goes_on
@@ -220,6 +232,6 @@ class _Talk:
 
     def _keep(self) -> None:
         if self._session is not None:
-            self._conversation.save(self._session)
+            self._sessions.save(self._session, self._conversation.saved())
         if self._keeps:
             keep_last(self._conversation)

@@ -10,56 +10,71 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.prompt import MAX_COMPLETIONS
+from rlm_rag.counts import counted
 from rlm_rag.errors import UsageError
 
 if TYPE_CHECKING:
     from rlm_rag.conversation import Conversation
+    from rlm_rag.sessions import HeldSessions
+
+REPLACE = "--replace"
+
+
+class Chat(NamedTuple):
+    conversation: Conversation
+    sessions: HeldSessions
 
 
 class Row(NamedTuple):
-    call: Callable[[Conversation, str], None] | None
+    call: Callable[[Chat, str], None] | None
     argument: str
     help: str
 
 
-def _undo(conversation: Conversation, _argument: str) -> None:
-    question = conversation.undo()
+def _undo(chat: Chat, _argument: str) -> None:
+    question = chat.conversation.undo()
     if question is None:
         streams.note("there is nothing to undo")
     else:
         streams.note(streams.one_line(f"undone, with its variables: {question}"))
 
 
-def _cost(conversation: Conversation, _argument: str) -> None:
-    usage = conversation.usage
+def _cost(chat: Chat, _argument: str) -> None:
+    usage = chat.conversation.usage
     price = "price unknown" if usage.usd is None else f"${usage.usd:.4f}"
     tokens = usage.input_tokens + usage.output_tokens
     streams.note(
-        f"{len(conversation.exchanges):,} questions, {usage.calls:,} calls, {tokens:,} tokens, "
-        f"{price}"
+        f"{counted(len(chat.conversation.exchanges), 'question')}, {counted(usage.calls, 'call')}, "
+        f"{counted(tokens, 'token')}, {price}"
     )
 
 
-def _sources(conversation: Conversation, _argument: str) -> None:
-    for name, origin, count in conversation.sources:
-        streams.note(streams.one_line(f"{name}: {origin or '(text)'}, {count:,} documents"))
+def _sources(chat: Chat, _argument: str) -> None:
+    for name, origin, count in chat.conversation.sources:
+        streams.note(
+            streams.one_line(f"{name}: {origin or '(text)'}, {counted(count, 'document')}")
+        )
 
 
-def _add(conversation: Conversation, argument: str) -> None:
+def _add(chat: Chat, argument: str) -> None:
     if not argument:
         raise UsageError("/add needs a source", hint="for example: /add ./docs")
-    name = conversation.add(argument)
-    streams.note(streams.one_line(f"{name}: {argument}, {conversation.sources[-1][2]:,} documents"))
+    name = chat.conversation.add(argument)
+    documents = counted(chat.conversation.sources[-1][2], "document")
+    streams.note(streams.one_line(f"{name}: {argument}, {documents}"))
 
 
-def _save(conversation: Conversation, argument: str) -> None:
-    if not argument:
+def _save(chat: Chat, argument: str) -> None:
+    words = argument.split()
+    names = [word for word in words if word != REPLACE]
+    if not names:
         raise UsageError("/save needs a name", hint="for example: /save refactoring")
-    path = conversation.save(argument)
-    streams.note(streams.one_line(f"saved: {path}; go on: rlm-rag chat --session {argument}"))
+    name = " ".join(names)
+    path = chat.sessions.save(name, chat.conversation.saved(), replace=REPLACE in words)
+    streams.note(streams.one_line(f"saved: {path}; go on: rlm-rag chat --session {name}"))
 
 
-def _help(_conversation: Conversation, _argument: str) -> None:
+def _help(_chat: Chat, _argument: str) -> None:
     for name, row in COMMANDS.items():
         streams.note(f"  {f'{name} {row.argument}'.strip():<14} {row.help}")
     streams.note("All else is a question; so is what begins with a space.")
@@ -70,17 +85,22 @@ COMMANDS: dict[str, Row] = {
     "/sources": Row(_sources, "", "Name the corpora."),
     "/undo": Row(_undo, "", "Drop the last question, and what it did to variables."),
     "/cost": Row(_cost, "", "Say what the questions cost."),
-    "/save": Row(_save, "NAME", "Keep the conversation as a session."),
+    "/save": Row(
+        _save,
+        "NAME",
+        "Keep the conversation as a session; --replace NAME: in the place of another.",
+    ),
     "/help": Row(_help, "", "Show this."),
     "/quit": Row(None, "", "End the chat; so does Ctrl-D."),
 }
 
 
-def run_command(conversation: Conversation, line: str) -> bool:
-    """Run one; False where it ends the chat.
+def run_command(conversation: Conversation, sessions: HeldSessions, line: str) -> bool:
+    """Run one; `sessions` are those that the chat has to itself. False where it ends the chat.
 
     Raises:
         UsageError: there is no such command, or its argument is missing.
+        SessionError: a session would be replaced, or another chat has it.
         RlmRagError: what the command could not do.
     """
     name, _, argument = line.partition(" ")
@@ -92,7 +112,7 @@ def run_command(conversation: Conversation, line: str) -> bool:
         )
     if row.call is None:
         return False
-    row.call(conversation, argument.strip())
+    row.call(Chat(conversation, sessions), argument.strip())
     return True
 
 

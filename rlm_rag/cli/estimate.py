@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlm_rag.cli import streams
+from rlm_rag.counts import counted
 
 if TYPE_CHECKING:
     from rlm_rag.engine.estimate import Estimate
@@ -22,6 +23,6 @@ def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
     ):
         money = "price unknown" if spend.usd is None else f"${spend.usd:.4f}"
         tokens = f"{spend.input_tokens:,} tokens in, {spend.output_tokens:,} out"
-        streams.result(f"{name:<7} {money:>13}  {spend.calls:,} calls, {tokens}")
+        streams.result(f"{name:<7} {money:>13}  {counted(spend.calls, 'call')}, {tokens}")
     for assumption in estimate.assumptions:
         streams.note(assumption)

@@ -14,6 +14,7 @@ from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
 from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
 from rlm_rag.cli.options import LIMIT_DEFAULTS, json_option
 from rlm_rag.cli.progress import ERASE_LINE
+from rlm_rag.counts import counted
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import UsageError
 from rlm_rag.settings import Settings, read_settings
@@ -192,7 +193,7 @@ def score(folder: Path, as_json: bool) -> int:
     if as_json:
         streams.result_json({"answers": answers, "changed": changed})
     else:
-        streams.result(f"{answers:,} answers scored, {changed:,} scores changed")
+        streams.result(f"{counted(answers, 'answer')} scored, {counted(changed, 'score')} changed")
     return DONE
 
 
@@ -271,12 +272,12 @@ def _show_cost(cost: RunCost, *, as_json: bool) -> None:
         streams.result_json(cost.to_dict())
         return
     for each in cost.by_strategy:
-        streams.result(f"{each.strategy}, {each.samples:,} samples")
+        streams.result(f"{each.strategy}, {counted(each.samples, 'sample')}")
         for name in ("low", "likely", "high"):
             spend: Spend = getattr(each, name)
             money = "price unknown" if spend.usd is None else f"${spend.usd:.4f}"
             tokens = f"{spend.input_tokens:,} tokens in, {spend.output_tokens:,} out"
-            streams.result(f"  {name:<7} {money:>13}  {spend.calls:,} calls, {tokens}")
+            streams.result(f"  {name:<7} {money:>13}  {counted(spend.calls, 'call')}, {tokens}")
     if not cost.by_strategy:
         streams.result("nothing: no model is asked")
 
@@ -298,5 +299,5 @@ class _Line:
         if self._shown:
             streams.to_stderr(
                 f"{ERASE_LINE}{progress.done:,} of {progress.total:,} done, "
-                f"{progress.errors:,} errors, ${progress.spent_usd:.4f}"
+                f"{counted(progress.errors, 'error')}, ${progress.spent_usd:.4f}"
             )

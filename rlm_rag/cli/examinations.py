@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from rlm_rag.cli.options import LIMIT_DEFAULTS
+from rlm_rag.counts import counted
 from rlm_rag.errors import RlmRagError
 from rlm_rag.setting_table import Value
 from rlm_rag.settings import Settings, read_settings, user_config_file
@@ -168,7 +169,7 @@ def _cache() -> Check:
         size = sum(one.size_bytes for one in kept) + sum(p.stat().st_size for p in others)
     except OSError as error:
         return Check("cache", "note", f"{root.parent} cannot be read: {error.strerror}", hint)
-    detail = f"{root.parent}: {len(kept):,} sources, {size / 1e6:,.1f} MB"
+    detail = f"{root.parent}: {counted(len(kept), 'source')}, {size / 1e6:,.1f} MB"
     full = "rlm-rag index --clear frees it" if size > MAX_KEPT_BYTES // 2 else None
     return Check("cache", "ok", detail, full)
 
@@ -259,7 +260,7 @@ def _model(name: str, api_base: str | None, *, asks: bool) -> Check:
         if asks:
             usage = asyncio.run(ask_one_word(name, api_base=api_base))
             tokens = usage.input_tokens + usage.output_tokens
-            return Check("model", "ok", f"{name} answers ({tokens:,} tokens)")
+            return Check("model", "ok", f"{name} answers ({counted(tokens, 'token')})")
         asyncio.run(close_model(open_model(name, api_base=api_base)))
         if api_base is not None:
             return Check("model", "ok", f"{name}: {find_served(name, api_base=api_base)}")

@@ -12,6 +12,7 @@ from rlm_rag.cli import streams
 from rlm_rag.cli.completion import files
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.options import Loading, json_option, opened, source_options
+from rlm_rag.counts import counted
 from rlm_rag.errors import UsageError
 from rlm_rag.indexes.requests import IndexRequest, IndexResult
 
@@ -56,13 +57,14 @@ def index(
         streams.result_json(to_json(built))
     else:
         streams.result(
-            f"{built.documents:,} documents, {built.windows:,} windows, {_size(built.size_bytes)}"
-            f" in {built.segments:,} segments; {built.added:,} documents indexed now"
+            f"{counted(built.documents, 'document')}, {counted(built.windows, 'window')}, "
+            f"{_size(built.size_bytes)} in {counted(built.segments, 'segment')}; "
+            f"{counted(built.added, 'document')} indexed now"
         )
         if verify:
-            streams.result(f"{built.damaged:,} segments were damaged")
+            streams.result(f"{counted(built.damaged, 'damaged segment')}")
         if built.shards:
-            streams.result(f"in {built.shards:,} shards of a Ray cluster")
+            streams.result(f"in {counted(built.shards, 'shard')} of a Ray cluster")
         else:
             streams.result(built.folder or _why_in_memory(keep=loading["keep"], failed=built.note))
     if built.note:

@@ -14,6 +14,7 @@ from rlm_rag.cli import streams
 from rlm_rag.cli.completion import files
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.options import Loading, json_option, opened, source_options
+from rlm_rag.counts import counted
 from rlm_rag.errors import UsageError
 from rlm_rag.globs import without_part
 
@@ -127,7 +128,8 @@ def _list(corpus: SearchableCorpus, *, as_json: bool) -> None:
         told = [one for one in (trait, _unusual(document.encoding)) if one]
         end = f"  ({', '.join(told)})" if told else ""
         streams.result(f"{document.line_count:>9,} {document.size_bytes:>13,}  {path}{end}")
-    streams.result(f"{corpus.line_count:>9,} {corpus.total_bytes:>13,}  {len(corpus):,} documents")
+    said = counted(len(corpus), "document")
+    streams.result(f"{corpus.line_count:>9,} {corpus.total_bytes:>13,}  {said}")
     if corpus.skipped:
         streams.result("\nskipped:")
         for skipped in corpus.skipped:
@@ -232,6 +234,7 @@ def _summarise(corpus: SearchableCorpus, output: Path, written: int, *, as_json:
         streams.result_json(figures | _left_out(corpus))
         return
     streams.note(
-        f"{len(corpus):,} documents, {written:,} bytes in {output}; "
-        f"{len(corpus.skipped):,} entries skipped (rlm-rag pack --list shows them)"
+        f"{counted(len(corpus), 'document')}, {counted(written, 'byte')} in {output}; "
+        f"{counted(len(corpus.skipped), 'entry', 'entries')} skipped "
+        "(rlm-rag pack --list shows them)"
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rlm_rag.cli import streams
+from rlm_rag.counts import counted
 
 SHOWN_AFTER_SECONDS = 1.0
 INTERVAL_SECONDS = 0.1
@@ -28,8 +29,8 @@ class LoadProgress:
         if now >= due:
             self._shown_at = now
             streams.to_stderr(
-                f"{ERASE_LINE}loading: {documents:,} documents, {size_bytes / 1e6:,.0f} MB, "
-                f"{now - self._started:.0f} s"
+                f"{ERASE_LINE}loading: {counted(documents, 'document')}, "
+                f"{size_bytes / 1e6:,.0f} MB, {now - self._started:.0f} s"
             )
 
     def close(self) -> None:

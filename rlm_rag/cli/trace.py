@@ -25,6 +25,7 @@ from rlm_rag.cli.options import (
     take_loading,
 )
 from rlm_rag.cli.view import view
+from rlm_rag.counts import counted
 from rlm_rag.errors import RlmRagError, UsageError
 from rlm_rag.trace.locks import is_locked
 from rlm_rag.trace.store import RunFile, TraceStore
@@ -227,15 +228,17 @@ def clear(yes: bool, as_json: bool) -> int:
     count = len(store.list_runs())
     if count and not yes:
         if as_json or not sys.stdin.isatty():
-            raise UsageError(f"this would remove {count} runs", hint="add --yes to do it")
-        if not click.confirm(f"Remove {count} runs from {store.folder}?", err=True):
+            raise UsageError(
+                f"this would remove {counted(count, 'run')}", hint="add --yes to do it"
+            )
+        if not click.confirm(f"Remove {counted(count, 'run')} from {store.folder}?", err=True):
             streams.note("nothing was removed")
             return DONE
     removed = store.clear()
     if as_json:
         streams.result_json({"removed": removed})
     else:
-        streams.note(f"{removed} runs removed from {store.folder}")
+        streams.note(f"{counted(removed, 'run')} removed from {store.folder}")
     return DONE
 
 

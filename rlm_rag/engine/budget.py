@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
+from rlm_rag.counts import counted
 from rlm_rag.engine import meter
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.limits import Limits
@@ -471,7 +472,9 @@ class Budget:
         if seconds_left == 0 and limits.seconds is not None:
             return LimitReached("timeout", f"the limit of {limits.seconds:g} seconds is reached")
         if limits.calls is not None and committed.calls + 1 > limits.calls:
-            return LimitReached("budget_calls", f"the limit of {limits.calls} calls{kept}")
+            return LimitReached(
+                "budget_calls", f"the limit of {counted(limits.calls, 'call')}{kept}"
+            )
         if limits.tokens is not None and committed.tokens + estimate.tokens > limits.tokens:
             left = max(0, limits.tokens - committed.tokens)
             return LimitReached(

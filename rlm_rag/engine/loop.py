@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 
+from rlm_rag.counts import counted
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.budget import Budget, LimitReached
 from rlm_rag.engine.calls import ModelCalls, PricedModel
@@ -195,7 +196,7 @@ class Loop:
             if self._errors >= self._limits.errors:
                 detail = f"{self._errors} turns in a row failed"
                 return self._doubted or await self._end_by("errors", detail)
-        detail = f"the limit of {self._limits.iterations} turns was reached"
+        detail = f"the limit of {counted(self._limits.iterations, 'turn')} was reached"
         return self._doubted or await self._end_by("iterations", detail)
 
     async def _ask_root(self, turn: int) -> Completion:

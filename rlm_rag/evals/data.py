@@ -197,9 +197,12 @@ def _listed(value: Any) -> list[Any]:
 def _lines(path: Path) -> Iterator[Any]:
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8-sig") as lines:
-        for line in lines:
-            if line.strip():
-                yield json.loads(line)
+        for row, line in enumerate(filter(str.strip, lines), 1):
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"row {row} is no JSON: {error}") from error
+            yield value
 
 
 def _parquet(path: Path) -> Iterator[Any]:

@@ -127,6 +127,8 @@ def _sample(row: Row, number: int, corpus: str | None) -> Sample:
             f"{row.where}: nothing says what the question is asked of", hint="--corpus SOURCE"
         )
     question = row.text("question")
+    if not question.strip():
+        row.refuse("the question is empty")
     gold: dict[str, object]
     if "gold" in row.values:
         gold = {"paths": row.texts("gold")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from rlm_rag.counts import counted
 from rlm_rag.indexes.catalogue import Definitions
 from rlm_rag.indexes.requests import TextResult
 from rlm_rag.indexes.skeleton import MINOR_KINDS, Definition
@@ -89,4 +90,4 @@ def _folders(paths: Sequence[str], depth: int) -> Iterator[str]:
         folders = path.split("/")[:-1][:depth]
         counts["/".join([*folders, ""]) or "./"] += 1
     for folder, count in counts.items():
-        yield f"{folder} ({count} file{'s' if count != 1 else ''})"
+        yield f"{folder} ({counted(count, 'file')})"

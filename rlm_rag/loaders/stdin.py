@@ -51,8 +51,13 @@ def read_named_files(intake: Intake) -> Iterator[Entry]:
         shown = os.path.relpath(location, here) if inside else location.lstrip("/")
         named.setdefault(printable_path(shown.replace(os.sep, "/")), location)
     for path in sorted(named, key=lambda path: path.encode("utf-8", "surrogatepass")):
-        if intake.wants(path):
+        if not intake.wants(path):
+            continue
+        if os.path.lexists(named[path]):
             yield from intake.read(path, named[path])
+        else:
+            # A folder's file may have gone since it was listed; this one was asked for by name.
+            intake.report.miss(path, "not readable: there is no such file")
 
 
 def _read(limit: int) -> bytes:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rlm_rag.counts import counted
 from rlm_rag.trace.events import (
     Answered,
     BlockStarted,
@@ -80,7 +81,7 @@ class Activity:
             case RunStarted():
                 self._limits = event.limits
                 if event.strategy == "map":
-                    self._doing = f"mapping {event.corpus['documents']:,} documents"
+                    self._doing = f"mapping {counted(event.corpus['documents'], 'document')}"
             case TurnStarted():
                 self._turn, self._doing = event.turn, "asking the model"
                 self._begin_turn()
@@ -133,17 +134,17 @@ class Activity:
         turn = f"turn {self._turn}{self._phase}: " if self._turn else ""
         parts = [_Part(f"{turn}{self._doing}", 0)]
         if self._searches:
-            parts.append(_Part(_counted(self._searches, "search", "searches"), 2))
+            parts.append(_Part(counted(self._searches, "search", "searches"), 2))
         if self._reads:
-            parts.append(_Part(_counted(self._reads, "read", "reads"), 2))
+            parts.append(_Part(counted(self._reads, "read"), 2))
         if self._delegated:
-            parts.append(_Part(f"delegated {_counted(len(self._delegated), 'file', 'files')}", 2))
+            parts.append(_Part(f"delegated {counted(len(self._delegated), 'file')}", 2))
         elif self._asked:
-            parts.append(_Part(_counted(self._asked, "sub-call", "sub-calls"), 2))
+            parts.append(_Part(counted(self._asked, "sub-call"), 2))
         if self._children:
-            parts.append(_Part(_counted(self._children, "child", "children"), 3))
+            parts.append(_Part(counted(self._children, "child", "children"), 3))
         if self._in_flight > 1:
-            parts.append(_Part(f"{self._in_flight:,} calls in flight", 3))
+            parts.append(_Part(f"{counted(self._in_flight, 'call')} in flight", 3))
         if self._tokens:
             parts.append(_Part(self._tokens_said(), 4))
         if self._usd is None or self._usd or self._limits.get("usd") is not None:
@@ -165,7 +166,3 @@ class Activity:
         limit = self._limits.get("seconds")
         seconds = time.monotonic() - self._started
         return f"{seconds:.0f}{'' if limit is None else f' of {limit:g}'} s"
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"1 {one}" if number == 1 else f"{number:,} {many}"

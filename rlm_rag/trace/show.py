@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rlm_rag.counts import counted
 from rlm_rag.trace.events import (
     Answered,
     BlockOutput,
@@ -103,7 +104,8 @@ class _View:
         yield f"Run {_one_line(event.run)}{child}, {_one_line(time)}"
         carried = event.options.get("carried")
         if isinstance(carried, Mapping) and carried.get("exchanges"):
-            yield f"Goes on after {len(carried['exchanges']):,} questions of a conversation"
+            questions = counted(len(carried["exchanges"]), "question")
+            yield f"Goes on after {questions} of a conversation"
         yield "Question:"
         yield from self._text(event.question)
         sub = "" if event.sub_model == event.model else f", sub-model {_one_line(event.sub_model)}"
@@ -161,7 +163,7 @@ class _View:
         usd = usage.get("usd")
         price = f", ${usd:.4f}" if isinstance(usd, int | float) else ", price not known"
         yield (
-            f"{event.iterations} turns, {_figure(usage, 'calls')} calls, "
+            f"{counted(event.iterations, 'turn')}, {_calls(usage)}, "
             f"{_figure(usage, 'input_tokens')} + {_figure(usage, 'output_tokens')} tokens"
             f"{price}, {event.seconds:.1f} s"
         )
@@ -188,6 +190,11 @@ def _figure(usage: Mapping[str, Any], name: str) -> str:
     return f"{value:,}" if isinstance(value, int | float) else "?"
 
 
+def _calls(usage: Mapping[str, Any]) -> str:
+    value = usage.get("calls", 0)
+    return counted(value, "call") if isinstance(value, int) else "? calls"
+
+
 def _pairs(values: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{_one_line(str(name))}={_one_line(str(value)[:1000])}" for name, value in values.items()
@@ -202,9 +209,9 @@ def _result(result: Any) -> str:
             return f"{_figure(result, 'total')} lines match, {len(hits)} shown{_places(hits)}"
         return _pairs(result)
     if isinstance(result, str):
-        return f"{len(result):,} chars"
+        return counted(len(result), "char")
     if isinstance(result, Sequence):
-        return f"{len(result)} hits{_places(result)}"
+        return f"{counted(len(result), 'hit')}{_places(result)}"
     return _one_line(str(result))
 
 

@@ -264,7 +264,7 @@ def test_replies_that_were_kept_are_not_asked_for_again(
     assert "It is asked." in again.stdout
     assert "It is asked again." in without.stdout
     assert "0 calls, " in again.stderr
-    assert "1 calls answered without sending" in again.stderr
+    assert "1 call answered without sending" in again.stderr
     assert "answered without" not in first.stderr
     assert (tmp_path / "home" / ".cache" / "rlm-rag" / "replies.sqlite").stat().st_mode & 0o077 == 0
 

@@ -18,7 +18,11 @@ from pathlib import Path
 
 import pytest
 
+import rlm_rag
+from rlm_rag import RLM
 from rlm_rag.cli.main import main
+from rlm_rag.errors import SessionError
+from rlm_rag.sessions import SessionStore
 from tests.engine.play import block
 from tests.servers.loopback import Received, Step
 from tests.servers.openai_chat import OpenAiChatServer
@@ -85,6 +89,7 @@ def test_a_piped_chat_answers_line_by_line_and_obeys_commands(
     assert done.stdout.splitlines() == ["One? 1 1 3", "Two? 2 2 3", "Three? 2 2 4"]
     assert "undone, with its variables: Two?" in done.stderr
     assert "2 questions, 3 calls" in done.stderr
+    assert "more.md, 1 document\n" in done.stderr
     assert "context_0: " in done.stderr
     assert "context_1: " in done.stderr
     assert "/undo" in done.stderr.partition("/sources")[2]
@@ -106,6 +111,54 @@ def test_a_session_is_kept_and_gone_on_with(
     missing = command("chat", *flags, "--session", "other", stdin="Two?\n")
     assert missing.returncode == 2
     assert "there are: mine" in missing.stderr
+
+
+def test_a_session_is_one_chats_alone(
+    command: Callable[..., Done], repo: Path, state: Path, flags: tuple[str, ...]
+) -> None:
+    first = command("chat", str(repo), *flags, "--session", "mine", "-q", stdin="One?\n")
+    assert first.returncode == 0
+    with SessionStore().hold("mine"):
+        for arguments in (("--session", "mine"), (str(repo), "--session", "mine")):
+            second = command("chat", *arguments, *flags, stdin="Lost?\n")
+            assert second.returncode == 2
+            assert f"another chat has the session 'mine' (process {os.getpid()})" in second.stderr
+        saving = command("chat", str(repo), *flags, stdin="Two?\n/save --replace mine\n")
+        assert "another chat has the session 'mine'" in saving.stderr
+        with pytest.raises(SessionError, match="another chat"), rlm_rag.load(repo) as corpus:
+            RLM(model="offline").conversation(corpus).save("mine")
+    again = command("chat", *flags, "--session", "mine", "-q", stdin="Two?\n")
+    assert again.stdout == "Two? 2 2 3\n"
+
+
+def test_save_does_not_replace_the_session_of_another_chat_unasked(
+    command: Callable[..., Done], repo: Path, state: Path, flags: tuple[str, ...]
+) -> None:
+    command("chat", str(repo), *flags, "--session", "mine", "-q", stdin="One?\nTwo?\n")
+    file = state / "sessions" / "mine.json"
+    before = file.read_bytes()
+    refused = command("chat", str(repo), *flags, stdin="Anew?\n/save mine\n")
+    assert "there is a session 'mine' already" in refused.stderr
+    assert "/save --replace mine" in refused.stderr
+    assert refused.returncode == 2
+    assert file.read_bytes() == before
+    lines = "Anew?\n/save --replace mine\nMore?\n/save mine\n"
+    replaced = command("chat", str(repo), *flags, stdin=lines)
+    assert (replaced.returncode, replaced.stderr.count("saved: ")) == (0, 2)
+    own = command("chat", *flags, "--session", "mine", stdin="/save mine\nThree?\n")
+    assert (own.stdout, own.returncode) == ("Three? 3 3 3\n", 0)
+
+
+def test_a_session_whose_source_is_gone_says_that_another_can_be_named(
+    command: Callable[..., Done], repo: Path, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    command("chat", str(repo), *flags, "--session", "mine", stdin="One?\n")
+    moved = repo.rename(tmp_path / "moved")
+    gone = command("chat", *flags, "--session", "mine", stdin="Two?\n")
+    assert gone.returncode == 2
+    assert "rlm-rag chat SOURCE --session NAME" in gone.stderr
+    named = command("chat", str(moved), *flags, "--session", "mine", stdin="Two?\n")
+    assert named.stdout.startswith("Two? ")
 
 
 def test_what_is_undone_stays_undone_in_the_next_chat(

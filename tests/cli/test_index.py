@@ -27,7 +27,7 @@ def test_an_index_is_built_listed_verified_and_cleared(rlm_rag: Run, repo: Path)
     segment.write_bytes(data)
     verified = json.loads(rlm_rag("index", str(repo), "--verify", "--json").stdout)
     assert (verified["damaged"], verified["added"]) == (1, 3)
-    assert "0 segments were damaged" in rlm_rag("index", str(repo), "--verify").stdout
+    assert "0 damaged segments" in rlm_rag("index", str(repo), "--verify").stdout
     assert "0 indexes removed" in rlm_rag("index", "--clear", str(repo / "src")).stdout
     assert "1 indexes removed" in rlm_rag("index", "--clear", str(repo)).stdout
     assert "no index is stored" in rlm_rag("index").stderr

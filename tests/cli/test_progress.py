@@ -23,7 +23,7 @@ def test_a_long_load_has_one_line_that_goes_at_its_end(
     with progress.load_progress() as shown, load_corpus(["a" * 10**6] * 3, on_progress=shown):
         pass
     line, rest = capsys.readouterr().err.removeprefix("\r\x1b[K").split("\r\x1b[K")
-    assert line == "loading: 1 documents, 1 MB, 0 s"
+    assert line == "loading: 1 document, 1 MB, 0 s"
     assert rest == ""
 
 

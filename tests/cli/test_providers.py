@@ -89,7 +89,7 @@ def test_the_provider_s_own_figures_are_shown(tmp_path: Path) -> None:
     usage = usage_of(run.ended)
     assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (1, 1200, 34)
     assert usage["by_model"]["openai/served"]["input_tokens"] == 1200
-    assert "1 calls, 1,234 tokens" in run.ended.stderr
+    assert "1 call, 1,234 tokens" in run.ended.stderr
     (trace,) = run.place.traces()
     assert KEY not in trace.path.read_text()
     assert last_answer(trace).usage["input_tokens"] == 1200

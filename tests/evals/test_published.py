@@ -417,6 +417,7 @@ def test_questions_of_ones_own_have_answers_choices_or_paths(tmp_path: Path) -> 
     ("row", "message"),
     [
         ({"answer": "x"}, "'question' is missing"),
+        ({"question": " ", "answer": "x"}, "the question is empty"),
         ({"question": "?"}, "neither an 'answer' nor a 'gold'"),
         ({"question": "?", "gold": []}, r"'gold' is \[\]"),
         ({"question": "?", "answer": "C", "choices": ["a", "b"]}, "none of the letters"),
@@ -427,6 +428,13 @@ def test_a_question_of_ones_own_that_lacks_something_says_where(
 ) -> None:
     path = lines(tmp_path / "qa.jsonl", {"question": "?", "answer": "x"}, row)
     with pytest.raises(BenchmarkDataError, match=f"qa.jsonl, row 2: .*{message}"):
+        asked(str(path), None, corpus=".")
+
+
+def test_a_row_that_is_no_json_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "qa.jsonl"
+    path.write_text('{"question": "?", "answer": "x"}\n\n{"question"\n')
+    with pytest.raises(BenchmarkDataError, match=r"qa.jsonl cannot be read: row 2 is no JSON"):
         asked(str(path), None, corpus=".")
 
 

@@ -335,7 +335,7 @@ def test_the_last_call_gets_plain_text() -> None:
         score=1.0,
         snippet="3: the retry delay grows",
     )
-    last = "The run ends here: the limit of 1 turns was reached. No more code will run."
+    last = "The run ends here: the limit of 1 turn was reached. No more code will run."
     reply = complete(
         *first_message("Where is the retry delay?"),
         Message("assistant", "..."),

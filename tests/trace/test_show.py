@@ -122,7 +122,7 @@ def test_a_run_is_told_from_its_question_to_its_answer(shown):
         "== Turn 1",
         "I will search.",
         "-- Block 1",
-        "search(query=it) -> 1 hits: a.py:3",
+        "search(query=it) -> 1 hit: a.py:3",
         "grep_context(pattern=it) -> 9 lines match, 1 shown: b.py:7",
         "outline(path=a.py) -> 10 chars",
         "read(path=x) -> error: no such path",
