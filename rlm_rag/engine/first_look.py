@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -20,6 +21,7 @@ MAX_LINE_CHARS = 300
 MAX_TEXT_CHARS = 100_000
 MOST_NAMES = 6
 OUTLINE_CHARS = 600
+_OF_RECORDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".log")
 
 _DEFINES = re.compile(
     r"^\s*\d+: .*\b(?:def|class|func|function|fn|struct|interface)\b", re.MULTILINE
@@ -33,13 +35,53 @@ async def first_look(services: Services, view: View, question: str) -> str:
     Those are the files that it names, or else what a search for it finds. Of records two are
     shown as `records` gives them, else the definitions or the first lines: small models guess the
     form of records where they do not see it, and of a single one the 1.5B took a value for a
-    condition. What is asked of the index is numbered 0, as of no block, so that the trace has it.
+    condition. Files of records that lie together are shown as one. What is asked of the index is
+    numbered 0, as of no block, so that the trace has it.
     """
     named = (await view.select(await globs_named(view, question))).paths
-    paths = list(named)
-    if not paths:
-        paths = list(dict.fromkeys((*await _found(services, question), *_first(view))))
-    return "\n".join([await _shown(services, view, path) for path in paths[:MAX_DOCUMENTS]])
+    if named:
+        wanted = [_Wanted(path, path) for path in named]
+    else:
+        found = (*await _found(services, question), *islice(view.paths(), MAX_DOCUMENTS))
+        wanted = [_together(view, path) for path in dict.fromkeys(found)]
+    looks = [
+        await _look(services, view, each)
+        for each in list({each.name: each for each in wanted}.values())[:MAX_DOCUMENTS]
+    ]
+    begin = next((look.begin for look in looks if look.begin), "")
+    so = f"\nBegin so:\n```repl\n{begin}\n```" if begin else ""
+    return "\n".join(look.shown for look in looks) + so
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A document to look at, by the name that stands for it and for others of its kind."""
+
+    path: str
+    name: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What is shown of a document, and the code that counting in it begins with."""
+
+    shown: str
+    begin: str = ""
+
+
+def _together(view: View, path: str) -> _Wanted:
+    """Take a file of records for all of its kind that lie beside it."""
+    folder, slash, file = path.rpartition("/")
+    dot = file[file.rfind(".") :]
+    if dot not in _OF_RECORDS:
+        return _Wanted(path, path)
+    begins = folder + slash
+    count = sum(
+        other.startswith(begins) and other.endswith(dot) and "/" not in other[len(begins) :]
+        for other in view.paths()
+    )
+    return _Wanted(path, f"{begins}*{dot}" if count > 1 else path, count)
 
 
 async def globs_named(view: View, question: str) -> list[str]:
@@ -63,11 +105,8 @@ async def _served(services: Services, name: str, /, **arguments: Any) -> Any:
         return None
 
 
-def _first(view: View) -> Sequence[str]:
-    return list(islice(view.paths(), MAX_DOCUMENTS))
-
-
-async def _shown(services: Services, view: View, path: str) -> str:
+async def _look(services: Services, view: View, wanted: _Wanted) -> _Look:
+    path, name = wanted.path, wanted.name
     text = (view.text(path) or "")[:MAX_TEXT_CHARS]
     lines = split_lines(text)
     whole = lines if len(text) < MAX_TEXT_CHARS else lines[:-1]
@@ -75,13 +114,16 @@ async def _shown(services: Services, view: View, path: str) -> str:
     if rows:
         shown = "".join(f"\n  {_cut(str(row))}," for row in rows[:MAX_ROWS])
         more = "\n  ..." if len(rows) > MAX_ROWS else ""
-        return f"records({path!r}) is a list of dicts:{shown}{more}"
+        of = f", of {wanted.count} files together" if wanted.count > 1 else ""
+        return _Look(
+            f"records({name!r}) is a list of dicts{of}:{shown}{more}", f"rows = records({name!r})"
+        )
     outline = await _served(services, "outline", path=path, budget_chars=OUTLINE_CHARS)
     if _DEFINES.search(outline or ""):
-        counted = f'outline({path!r}).count("def ")'
-        return f"print(outline({path!r})) shows:\n{outline}\nn = {counted} counts the functions."
+        counting = f'n = outline({path!r}).count("def ")\nFINAL(f"{{n}} of them in `{path}:1`.")'
+        return _Look(f"print(outline({path!r})) shows:\n{outline}", counting)
     begun = "".join(f"\n  {_cut(line)}" for line in lines[:MAX_LINES])
-    return f"{path} begins:{begun}"
+    return _Look(f"{path} begins:{begun}")
 
 
 def _cut(line: str) -> str:

@@ -53,7 +53,8 @@ class Records:
             named = ", ".join(without[:_MOST_NAMED])
             raise ValueError(
                 f"no records that can be told apart in {named}: neither CSV, JSON, JSON lines nor "
-                "lines of name=value; read its lines from context"
+                "lines of name=value; outline(path) lists the definitions of code, read(path) has "
+                "the lines"
             )
         return found
 

@@ -482,4 +482,25 @@ def test_a_small_model_is_shown_the_definitions_of_the_file_that_a_question_name
     )
     assert found.text == "1"
     assert "print(outline('src/retry.py')) shows:\n" in openai_server.prompts[0]
-    assert "n = outline('src/retry.py').count(\"def \")" in openai_server.prompts[0]
+    begin = "Begin so:\n```repl\nn = outline('src/retry.py').count(\"def \")\n"
+    assert begin in openai_server.prompts[0]
+
+
+def test_files_of_records_that_lie_together_are_shown_to_a_small_model_as_one(
+    openai_server: OpenAiChatServer,
+) -> None:
+    months = {f"sales/2025-{n:02}.csv": f"shop,price\nnorth,{n}\nsouth,1\n" for n in range(1, 13)}
+    with rlm_rag.load({**months, "notes.md": FILLER * 3}) as sales:
+        found = ask(
+            openai_server,
+            sales,
+            "rlm",
+            reply("```repl\nrows = records('sales/*.csv')\nFINAL(str(len(rows)))\n```"),
+            question="How many sales were there in total?",
+            model="qwen2.5-coder-1.5b",
+        )
+    assert found.text == "24"
+    shown = openai_server.prompts[0]
+    assert "records('sales/*.csv') is a list of dicts, of 12 files together:" in shown
+    assert shown.count("records('sales/") == 2
+    assert "Begin so:\n```repl\nrows = records('sales/*.csv')\n```" in shown
