@@ -66,8 +66,12 @@ def mcp(sources: tuple[str, ...], http: bool, port: int | None, **options: Any) 
         streams.note(f"serving on {address_of(listener)}; Ctrl-C ends it")
     elif sys.stdin.isatty():
         streams.note("waiting for a client on standard input; docs/mcp.md says how to set one up")
-    serve(sources, _Loader(sources, loading), rlm=rlm, listener=listener)
+    serve(sources, _Loader(sources, loading), say=_say, rlm=rlm, listener=listener)
     return DONE
+
+
+def _say(text: str) -> None:
+    streams.note(streams.one_line(text))
 
 
 def _check(sources: Sequence[str], http: bool, port: int | None) -> None:

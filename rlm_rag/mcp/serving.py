@@ -22,24 +22,27 @@ def serve(
     sources: Sequence[str],
     load: Callable[[], SearchableCorpus],
     *,
+    say: Callable[[str], None],
     rlm: RLM | None = None,
     listener: socket.socket | None = None,
 ) -> None:
     """Serve sources over standard input and output, or over HTTP where a `listener` is given.
 
     `load` loads them, at first beside the first messages, since a client does not wait for long;
-    sources of this machine are loaded again when they have changed. `rlm` answers questions.
+    sources of this machine are loaded again when they have changed. `rlm` answers questions, and
+    `say` is told in a line what a client got wrong.
     Ends with its client, or by a signal, which is then raised again.
 
     Raises:
         RlmRagError: the sources cannot be loaded at the start.
     """
-    run_until_asked(lambda: _serve(sources, load, rlm, listener))
+    run_until_asked(lambda: _serve(sources, load, say, rlm, listener))
 
 
 async def _serve(
     sources: Sequence[str],
     load: Callable[[], SearchableCorpus],
+    say: Callable[[str], None],
     rlm: RLM | None,
     listener: socket.socket | None,
 ) -> None:
@@ -48,7 +51,7 @@ async def _serve(
     editions = Editions(load, looks_again=here)
     named = ", ".join(map(printable_line, sources))
     server = CorpusServer(editions, sources=named, rlm=rlm).protocol()
-    serving = serve_stdio(server) if listener is None else serve_http(server, listener)
+    serving = serve_stdio(server, say=say) if listener is None else serve_http(server, listener)
     try:
         await _with_first_look(editions, serving)
     finally:

@@ -13,10 +13,13 @@ from mcp.server.stdio import stdio_server
 
 from rlm_rag.child import private_streams
 from rlm_rag.engine.threads import in_thread
+from rlm_rag.mcp.messages import refusal
 
 
-async def serve_stdio(server: Server[Any]) -> None:
+async def serve_stdio(server: Server[Any], *, say: Callable[[str], None]) -> None:
     """Serve whoever started this process, until its messages end.
+
+    A line that is no message is answered with an error, and told to `say`.
 
     Standard output carries messages of the protocol alone: whatever else prints there from now
     on, here or in a child process, goes to standard error, and reads an empty standard input.
@@ -25,7 +28,11 @@ async def serve_stdio(server: Server[Any]) -> None:
     # They are used as these two are, but never wait where a cancellation cannot reach them.
     source = _Incoming(incoming)
     target = _Outgoing(outgoing, left=source.end)
-    stdin, stdout = cast("anyio.AsyncFile[str]", source), cast("anyio.AsyncFile[str]", target)
+    messages_only = _Messages(source, target, say)
+    stdin, stdout = (
+        cast("anyio.AsyncFile[str]", messages_only),
+        cast("anyio.AsyncFile[str]", target),
+    )
     async with stdio_server(stdin, stdout) as (messages, replies):
         await server.run(messages, replies, server.create_initialization_options())
 
@@ -65,6 +72,29 @@ class _Incoming:
     def _put(self, line: str | None) -> None:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._read.put_nowait, line)
+
+
+class _Messages:
+    """The lines that are messages; the SDK would drop the others without an answer."""
+
+    def __init__(self, source: _Incoming, target: _Outgoing, say: Callable[[str], None]) -> None:
+        self._source = source
+        self._target = target
+        self._say = say
+
+    def __aiter__(self) -> _Messages:
+        return self
+
+    async def __anext__(self) -> str:
+        while True:
+            line = await self._source.__anext__()
+            refused = refusal(line) if line.strip() else None
+            if line.strip() and refused is None:
+                return line
+            if refused is not None:
+                self._say(f"refused what the client said: {refused.error.message}")
+                await self._target.write(f"{refused.model_dump_json(by_alias=True)}\n")
+                await self._target.flush()
 
 
 class _Outgoing:

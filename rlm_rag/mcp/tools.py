@@ -16,6 +16,7 @@ ASK = "ask"
 
 _MAX_COMPLAINTS = 3
 _MAX_CHARS = 200
+_MAX_SHOWN_CHARS = 60
 _ASK_DESCRIPTION = (
     "Have a language model read as much as it takes and answer a question; the answer's citations "
     "are checked. Takes seconds to minutes and costs money: use search, grep and read for what "
@@ -67,9 +68,15 @@ def complaint(tool: types.Tool, arguments: Mapping[str, Any]) -> Reply | None:
 
 
 def _said(error: Any) -> str:
-    where = "".join(f"{name}: " for name in error.path)
-    said = error.message
-    return where + (said if len(said) <= _MAX_CHARS else f"{said[:_MAX_CHARS]}…")
+    where, said, given = "".join(f"{name}: " for name in error.path), error.message, error.instance
+    if len(said) <= _MAX_CHARS:
+        return f"{where}{said}"
+    # What was given comes last, and cut.
+    shown = repr(given)
+    reason = said.removeprefix(shown).strip()
+    if error.validator == "maxLength":
+        reason = f"has {len(given):,} characters, more than {error.validator_value:,}"
+    return f"{where}{reason[:_MAX_CHARS]}: {shown[:_MAX_SHOWN_CHARS]}…"
 
 
 def _signature(tool: types.Tool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from rlm_rag.indexes.requests import MAX_QUERY_CHARS
 from rlm_rag.mcp.lookups import MAX_COUNTS
 from rlm_rag.mcp.replies import MAX_REPLY_CHARS
 from tests.mcp.clients import Served, text_of, with_client
@@ -160,6 +162,14 @@ def test_odd_names_and_halves_of_pairs_come_through_and_are_read_back(served: Se
         "1: an odd name",
         r"1: half a \ud83d pair",
     ]
+
+
+def test_an_argument_that_is_too_long_is_told_its_limit_before_its_text() -> None:
+    with Served([{"path": "a.txt", "content": "x"}]) as served:
+        result = served.call("search", {"query": "q" * (MAX_QUERY_CHARS + 1)})
+    assert result.is_error
+    assert re.match(r"query: has [\d,]+ characters, more than [\d,]+: 'qqq", text_of(result))
+    assert len(text_of(result)) < 300
 
 
 def test_a_reply_is_bounded_and_says_what_was_cut() -> None:

@@ -152,6 +152,35 @@ def test_a_client_that_no_longer_reads_is_a_client_that_left(place: Place) -> No
 
 
 @pytest.mark.deep
+def test_a_line_that_is_no_message_is_answered_with_an_error(place: Place) -> None:
+    process = begin(place)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    lines = [
+        '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "grep", '
+        '"arguments": {"pattern": "secret \\ud83d"}}}',
+        '{"jsonrpc": "2.0", "id": "a", "method": "ping", "params": []}',
+        '{"id": 9, "method": "ping"}',
+        '[{"jsonrpc": "2.0", "id": 10, "method": "ping"}]',
+        "{nonsense",
+        "",
+        "3",
+    ]
+    process.stdin.write("\n".join(lines) + "\n")
+    process.stdin.flush()
+    found = [json.loads(process.stdout.readline()) for line in lines if line]
+    assert [(one["id"], one["error"]["code"]) for one in found] == [
+        (7, -32600), ("a", -32600), (9, -32600), (None, -32600), (None, -32700), (None, -32600),
+    ]  # fmt: skip
+    assert "surrogate" in found[0]["error"]["message"]
+    say(process, "ping", 11)
+    assert reply_to(process, 11)["result"] == {}
+    _, stderr = process.communicate(timeout=10)
+    assert process.returncode == 0
+    assert stderr.count("refused what the client said: ") == 6
+    assert "Traceback" not in stderr
+
+
 def test_what_others_print_does_not_reach_the_client(place: Place) -> None:
     code = (
         "import os, subprocess, sys, rlm_rag.mcp.editions as module\n"
