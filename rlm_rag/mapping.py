@@ -49,6 +49,7 @@ class Map:
             self._owned.enter_context(found)
         self._answers: SimpleQueue[FileAnswer] = SimpleQueue()
         self._ended: Future[MapSummary] | None = None
+        self._answered = 0
         try:
             self.plan: MapPlan = plan_map(found, self._is_known, own=self._own_paths(found.origin))
             self.estimate: Estimate = estimate_map(
@@ -67,6 +68,11 @@ class Map:
     def asked(self) -> str:
         """The digest of the prompt and of the model, which each line of a file has."""
         return self._asked
+
+    @property
+    def answered(self) -> int:
+        """How many documents have got an answer so far."""
+        return self._answered
 
     @property
     def summary(self) -> MapSummary:
@@ -138,6 +144,7 @@ class Map:
         # First to the disk: what was paid for outlives whoever takes it.
         if self._file is not None:
             self._file.append(answer)
+        self._answered += answer.ok
         self._answers.put(answer)
 
     async def _work(self) -> MapSummary:

@@ -16,7 +16,7 @@ import pytest
 
 from rlm_rag import RLM, FileAnswer, Limits
 from rlm_rag.answer_file import AnswerFile
-from rlm_rag.errors import AnswerFileError, UsageError
+from rlm_rag.errors import AnswerFileError, ModelError, UsageError
 from rlm_rag.mapping import Map
 from tests.cli.processes import small_disk
 from tests.servers.loopback import Received, Step, failed, reply
@@ -311,3 +311,68 @@ def test_a_killed_map_pays_for_no_answer_twice(
     assert subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0
     assert not kept & {path_in(request) for request in openai_server.received}
     assert len(lines(out)) == 60
+
+
+def test_an_empty_reply_is_no_answer_and_is_asked_for_again(
+    server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    def script(request: Received) -> Step:
+        texts: dict[str, Step] = {
+            "a.md": reply(""),
+            "b.md": reply(" \n", finish_reason="length"),
+            "c.md": reply("half", finish_reason="length"),
+        }
+        return texts[path_in(request)]
+
+    server.script = script
+    out = tmp_path / "out.jsonl"
+    answers, run = mapped(server, out=out, cache=tmp_path / "cache")
+    assert {path: answer.error for path, answer in answers.items()} == {
+        "a.md": "the reply is empty",
+        "b.md": "the reply is empty: the output limit ended it before it said anything",
+        "c.md": None,
+    }
+    assert (answers["a.md"].text, answers["a.md"].usage.calls) == ("", 1)
+    assert (run.summary.answered, run.summary.failed, run.summary.truncated) == (1, 2, 1)
+    server.script = by_path
+    assert mapped(server, out=out, cache=tmp_path / "cache")[1].summary.answered == 2
+
+
+def test_an_empty_reply_about_a_part_is_an_error_of_its_document(server: OpenAiChatServer) -> None:
+    server.script = lambda request: reply("" if "lines 1-" in request.prompt else "yes")
+    answer = mapped(server, {"long.py": LONG})[0]["long.py"]
+    assert answer.error is not None and answer.error.endswith("the reply is empty")
+    assert "yes" in answer.text
+
+
+def test_why_documents_failed_is_counted(server: OpenAiChatServer) -> None:
+    server.script = lambda request: (
+        reply("") if path_in(request) == "b.md" else failed(400, f"no {path_in(request)}")
+    )
+    failures = mapped(server)[1].summary.failures
+    assert [failure.documents for failure in failures] == [2, 1]
+    assert "answered 400" in failures[0].error
+    assert failures[1].error == "the reply is empty"
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_key_or_model_that_is_refused_ends_the_map(
+    server: OpenAiChatServer, tmp_path: Path, status: int
+) -> None:
+    server.script = lambda request: (
+        by_path(request) if path_in(request) == "0.md" else failed(status, "no")
+    )
+    documents = {f"{n}.md": f"Number {n}\n" for n in range(9)} | {"9.py": LONG}
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(ModelError, match=f"answered {status}"):
+        mapped(server, documents, out=out, limits=Limits(concurrency=1, calls=None))
+    assert len(server.received) == 2
+    assert set(lines(out)) == {"0.md"}
+
+
+def test_a_document_that_a_content_policy_refuses_ends_no_map(server: OpenAiChatServer) -> None:
+    server.script = lambda request: (
+        failed(403, "content policy") if path_in(request) == "a.md" else by_path(request)
+    )
+    summary = mapped(server)[1].summary
+    assert (summary.answered, summary.failed) == (2, 1)

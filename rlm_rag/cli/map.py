@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,14 @@ from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.model_options import model_options, take_models
 from rlm_rag.cli.options import (
     LIMIT_DEFAULTS,
+    STDIN,
     json_option,
     opened,
     source_options,
     split_last,
     take_loading,
 )
+from rlm_rag.errors import RlmRagError, UsageError
 from rlm_rag.setting_table import Value
 from rlm_rag.settings import read_settings
 
@@ -41,7 +44,7 @@ EXAMPLE = 'rlm-rag map ./repo "Which settings does it read?" -o settings.jsonl'
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Where the answers go; one that has some is gone on with.",
+    help="Where the answers go, - for standard output; a file that has some is gone on with.",
 )
 @click.option("--cache", is_flag=True, help="Keep replies, and take those kept before.")
 @click.option("--estimate", is_flag=True, help="Say what it may cost, and send nothing.")
@@ -61,18 +64,20 @@ def map_(
 ) -> int:
     """Ask PROMPT of every document of SOURCE by itself, and write a line of JSON for each.
 
-    A line has path, ok, answer, error, truncated, model, usage and digest. With -o nothing that
-    was answered is asked, or paid for, again, unless its text has changed; what failed is asked
-    again. --json prints the sum at the end, and needs -o. Exits with 1 where a document has no
-    answer.
+    A line has schema_version, path, ok, answer, error, truncated, model, usage, digest (of the
+    text) and asked (a digest of PROMPT and model). With -o nothing that was answered is asked, or
+    paid for, again, unless its text has changed; what failed is asked again. There is no limit
+    on calls unless --max-calls, or a setting, is one; --estimate says what it may cost. --json
+    prints the sum at the end, and needs -o. Exits with 1 where a document has no answer.
 
     \b
         rlm-rag map ./repo "Which settings does it read?" -o settings.jsonl --include '*.py'
         rlm-rag map ./minutes "What was decided?" --model openai/gpt-5-mini > decisions.jsonl
     """
     sources, prompt = split_last(arguments, what="the prompt", example=EXAMPLE)
-    if as_json and out is None and not estimate:
-        raise click.UsageError("--json prints the sum of a map, whose answers go to --out FILE")
+    out = None if out == Path(STDIN) else out
+    if out is None and not estimate:
+        _check_prints(as_json=as_json)
     loading, models = take_loading(options), take_models(options)
     flags: dict[str, Value] = {"cache": cache or None, "trace": False}
     settings = read_settings(options | flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
@@ -93,8 +98,15 @@ def map_(
             return DONE
         if not quiet:
             _announce(mapped.plan, mapped.estimate.likely.calls)
-        _write(mapped, display, prints=out is None)
+        _write(mapped, display, out, quiet=quiet)
         return _ended(mapped, as_json=as_json, quiet=quiet)
+
+
+def _check_prints(*, as_json: bool) -> None:
+    if as_json:
+        raise click.UsageError("--json prints the sum of a map, whose answers go to --out FILE")
+    if streams.is_closed():
+        raise UsageError("standard output is closed", hint="choose a place with -o")
 
 
 def _announce(plan: MapPlan, calls: int) -> None:
@@ -110,17 +122,35 @@ def _announce(plan: MapPlan, calls: int) -> None:
     streams.note("; ".join([said, *others]))
 
 
-def _write(mapped: Map, display: Display, *, prints: bool) -> None:
+def _write(mapped: Map, display: Display, out: Path | None, *, quiet: bool) -> None:
     """Take the answers as they come, and print them where they go to no file."""
     from rlm_rag.answer_file import line_of
 
+    printed = 0
     try:
-        for answer in mapped:
-            if prints:
-                streams.result(line_of(answer, mapped.asked).decode("ascii").rstrip("\n"))
-                streams.flush()
-    finally:
-        display.close()
+        # The map ends first: calls that it cancels then are shown too.
+        with closing(display), closing(mapped):
+            for answer in mapped:
+                if out is None:
+                    streams.result(line_of(answer, mapped.asked).decode("ascii").rstrip("\n"))
+                    streams.flush()
+                    printed += answer.ok
+    except (KeyboardInterrupt, RlmRagError):
+        if not quiet:
+            _say_kept(mapped, out, printed)
+        raise
+
+
+def _say_kept(mapped: Map, out: Path | None, printed: int) -> None:
+    known = len(mapped.plan.known)
+    documents = known + len(mapped.plan.digests)
+    if out is None:
+        said = f"{printed:,} of {documents:,} answers were printed; with -o a map can go on"
+    else:
+        name = streams.one_line(str(out))
+        said = f"{known + mapped.answered:,} of {documents:,} answers are in {name}"
+        said += "; the same command goes on from there"
+    streams.note(said)
 
 
 def _ended(mapped: Map, *, as_json: bool, quiet: bool) -> int:
@@ -134,6 +164,8 @@ def _ended(mapped: Map, *, as_json: bool, quiet: bool) -> int:
                 "answered": summary.answered,
                 "failed": summary.failed,
                 "unsent": summary.unsent,
+                "truncated": summary.truncated,
+                "failures": [asdict(failure) for failure in summary.failures],
                 "known": len(mapped.plan.known),
                 "empty": len(mapped.plan.empty),
                 "usage": usage_dict(summary.usage),
@@ -144,7 +176,14 @@ def _ended(mapped: Map, *, as_json: bool, quiet: bool) -> int:
     if summary.stop_reason == "answered":
         return DONE
     if summary.failed:
-        streams.note(f"{summary.failed:,} documents failed; the lines of these have an error")
+        most = summary.failures[0]
+        alike = "all" if most.documents == summary.failed else f"{most.documents:,}"
+        streams.note(
+            streams.one_line(
+                f"{summary.failed:,} documents failed, and their lines have an error; {alike} of "
+                f"them: {most.error}"
+            )
+        )
     if summary.unsent:
         detail = f" ({summary.limit_detail})" if summary.limit_detail else ""
         streams.note(
@@ -164,5 +203,7 @@ def _note(summary: MapSummary) -> None:
     streams.note(
         f"{summary.answered:,} answered, {usage.calls:,} calls, {tokens:,} tokens, {price}{cached}"
     )
+    if summary.truncated:
+        streams.note(f"{summary.truncated:,} of the answers were cut by the model's output limit")
     for warning in summary.warnings:
         streams.note(streams.one_line(f"warning: {warning}"))

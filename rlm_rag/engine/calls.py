@@ -15,7 +15,7 @@ from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.live import LiveReply, ReplyText
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.recorded import Call
-from rlm_rag.errors import ContextWindowError, ModelError
+from rlm_rag.errors import ContextWindowError, ModelError, ModelKeyError, ModelNotFoundError
 from rlm_rag.models.base import Completion, LanguageModel, Message, ModelRequest, Usage
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.messages import alternate
@@ -35,6 +35,8 @@ CAP_TOKENS = 4096
 LEAST_REPLY_TOKENS = 256
 # A call that was admitted in the last moment still gets this long.
 LEAST_SECONDS = 0.1
+# The same for every request to that model, until somebody mends it.
+REFUSALS = (ModelKeyError, ModelNotFoundError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ class ModelCalls:
     """Sends the calls of one RLM; `keeps_final` is the root's, which may take the last call.
 
     What `past` has a reply to is not sent, and costs what it has cost then. `on_text` is told
-    the replies of root models as they come.
+    the replies of root models as they come. With `ends_at_refusal` nothing more is sent once a
+    provider has refused the key or the model: what waits fails with the same error.
     """
 
     def __init__(
@@ -94,7 +97,10 @@ class ModelCalls:
         past: Past,
         keeps_final: bool = True,
         on_text: Callable[[ReplyText], None] | None = None,
+        ends_at_refusal: bool = False,
     ) -> None:
+        self._ends_at_refusal = ends_at_refusal
+        self._refusal: ModelError | None = None
         self._on_text = on_text
         self._past = past
         self._keeps_final = keeps_final
@@ -149,7 +155,19 @@ class ModelCalls:
             self._expect_final(model, asking)
             return recorded.completion
         self._past.check_goes_on(self._run_id)
-        return await self._by_any(model, asking)
+        return await self._unless_refused(model, asking)
+
+    async def _unless_refused(self, model: PricedModel, asking: _Asking) -> Completion:
+        try:
+            return await self._by_any(model, asking)
+        except REFUSALS as error:
+            if self._ends_at_refusal:
+                self._refusal = error
+            raise
+
+    def _check_not_refused(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
 
     async def _by_any(self, model: PricedModel, asking: _Asking) -> Completion:
         """Have the model serve a call, or, where it cannot just now, one that stands in for it."""
@@ -237,7 +255,7 @@ class ModelCalls:
             request = replace(request, max_output_tokens=sending.cap)
         call = self._record_call(model, asking, reservation.estimate)
         started = time.monotonic()
-        attempts = _Attempts(self._budget, reservation)
+        attempts = _Attempts(self._budget, reservation, self._check_not_refused)
         live = self._live(asking, call, attempts)
         if live is not None:
             request = replace(request, on_text=live.piece)
@@ -379,10 +397,11 @@ class _Attempts:
     """The requests of one call, `begun` of them sent so far.
 
     One without a reply that may have been billed all the same is counted at its estimate, and
-    the next has to fit beside it.
+    the next has to fit beside it. `check` may raise, so that none is sent.
     """
 
-    def __init__(self, budget: Budget, reservation: Reservation) -> None:
+    def __init__(self, budget: Budget, reservation: Reservation, check: Callable[[], None]) -> None:
+        self._check = check
         self._budget = budget
         self._reservation = reservation
         self.begun = 0
@@ -391,6 +410,7 @@ class _Attempts:
         self._since_loss = 0
 
     def begin(self) -> None:
+        self._check()
         if self._is_lost:
             self._lost += self._budget.settle(self._reservation, None)
             self._is_lost, self._since_loss = False, 0

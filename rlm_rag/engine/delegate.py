@@ -8,8 +8,8 @@ from typing import Any
 
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import PricedModel
-from rlm_rag.engine.chunks import split
-from rlm_rag.engine.material import Material, Part, Reader, joined
+from rlm_rag.engine.chunks import Chunk, split
+from rlm_rag.engine.material import Material, Part, Reader, joined, said
 from rlm_rag.engine.subcalls import LeafReply, SubCalls, failed, gather_within
 from rlm_rag.engine.view import View
 from rlm_rag.errors import RetrievalError
@@ -63,6 +63,7 @@ class Delegate:
     ) -> dict[str, dict[str, Any]]:
         """Return a reply for each document that paths, globs and entries mean, by path.
 
+        An empty one is an error.
         `tell` is given each as it comes; what it raises ends the map.
         """
         try:
@@ -73,7 +74,8 @@ class Delegate:
             return {"": failed(str(error)).to_json()}
 
         async def read(place: int, path: str, one: Material | str) -> LeafReply:
-            reply = await self._read(one, asked, chosen, caller.at(place))
+            name, parts = await self._read(one, asked, chosen, caller.at(place))
+            reply = joined(name, [said(part) for part in parts])
             if tell is not None:
                 tell(path, reply)
             return reply
@@ -134,20 +136,29 @@ class Delegate:
 
     async def _read(
         self, source: Material | str, prompt: str, model: PricedModel, caller: Caller
-    ) -> LeafReply:
-        """Ask about a material, or the document of a path; as text only while it is asked about."""
+    ) -> tuple[str, list[Part]]:
+        """Ask about a material, or the document of a path; as text only while it is asked about.
+
+        Returns its path, and what became of its parts.
+        """
         async with self._open:
             if isinstance(source, str):
                 text = self._view.text(source)
                 if text is None:
-                    return failed(
+                    unknown = failed(
                         f"no document has the path {source!r}, and no glob matches it; paths are "
                         'those of context: [e["path"] for e in context]'
                     )
+                    return source, [Part(Chunk(1, 1, ""), unknown)]
                 material = Material(source, text, known=source not in self._view.added.documents)
             else:
                 material = source
-            return joined(material.path, await self._reader.ask(material, prompt, model, caller))
+            return material.path, await self._reader.ask(material, prompt, model, caller)
+
+    async def _about(
+        self, item: Material, prompt: str, model: PricedModel, caller: Caller
+    ) -> LeafReply:
+        return joined(*await self._read(item, prompt, model, caller))
 
     async def _found(self, files: Any) -> dict[str, Material | str]:
         """Return what to read by path: a path alone where the view has its text."""
@@ -200,7 +211,7 @@ class Delegate:
         caller: Caller,
     ) -> LeafReply:
         mapped = await _gathered(
-            self._read(item, map_prompt, model, caller.at(place))
+            self._about(item, map_prompt, model, caller.at(place))
             for place, item in enumerate(items)
         )
         good = [

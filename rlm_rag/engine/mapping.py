@@ -12,7 +12,7 @@ from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import StopReason, usage_dict
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.caller import Caller
-from rlm_rag.engine.calls import ModelCalls
+from rlm_rag.engine.calls import REFUSALS, ModelCalls
 from rlm_rag.engine.citations import content_digest
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.delegate import Delegate
@@ -22,7 +22,7 @@ from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.subcalls import LeafReply
 from rlm_rag.engine.view import View
-from rlm_rag.errors import UsageError
+from rlm_rag.errors import ModelError, UsageError
 from rlm_rag.globs import without_part
 from rlm_rag.indexes.requests import Retriever
 from rlm_rag.models.base import Usage
@@ -83,11 +83,20 @@ class MapPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MapFailure:
+    """Why so many documents have no answer; `error` is what was said of the first of them."""
+
+    error: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MapSummary:
     """How a map ended: `stop_reason` is `answered` where every document has an answer.
 
     `unsent` counts the documents that a limit, named in `stop_reason` and `limit_detail`, left
-    no call for; `failed` those whose answer is not ok for another reason.
+    no call for; `failed` those whose answer is not ok for another reason: `failures` has these
+    reasons, the most frequent first. `truncated` counts the answers that an output limit cut.
     """
 
     stop_reason: StopReason
@@ -95,6 +104,8 @@ class MapSummary:
     answered: int = 0
     failed: int = 0
     unsent: int = 0
+    truncated: int = 0
+    failures: tuple[MapFailure, ...] = ()
     usage: Usage = field(default_factory=Usage)
     by_model: Mapping[str, Usage] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -157,7 +168,9 @@ class Mapper:
         self._tell = tell
         self._run_id = new_run_id()
         self._answered = 0
-        self._failed = 0
+        self._failures: dict[str, list[str]] = {}
+        self._truncated = 0
+        self._refusal: ModelError | None = None
         self._stopped: tuple[StopReason, str | None] | None = None
 
     async def execute(self) -> MapSummary:
@@ -165,7 +178,8 @@ class Mapper:
 
         Raises:
             UsageError: an option cannot be used.
-            ModelError: a model's name or key cannot be used.
+            ModelError: a model's name or key cannot be used. Where only the provider knew, at
+                the first request that it refuses for it: after what is under way, none is sent.
         """
         if not self._plan.digests:
             return MapSummary(stop_reason="answered")
@@ -191,6 +205,8 @@ class Mapper:
                 caller=Caller(0, 1, seconds=budget.seconds_left()),
                 tell=self._take,
             )
+            if self._refusal is not None:
+                raise self._refusal
             return self._summary(budget, lineup.warnings)
 
     def _delegate(self, budget: Budget, recorder: Recorder, lineup: Lineup, view: View) -> Delegate:
@@ -202,6 +218,7 @@ class Mapper:
             recorder=recorder,
             past=Past(),
             keeps_final=False,
+            ends_at_refusal=True,
         )
         delegation = delegation_of(
             calls,
@@ -220,9 +237,16 @@ class Mapper:
             detail = cut if reply.error is None else reply.error.removeprefix("not sent: ")
             self._stopped = self._stopped or (reply.limit, detail)
             return
+        if isinstance(reply.cause, REFUSALS):
+            self._refusal = reply.cause
+            return
         self._answered += reply.ok
-        self._failed += not reply.ok
+        self._truncated += reply.ok and reply.truncated
         error = reply.error
+        if error is not None:
+            told = error if reply.cause is None else reply.cause.message
+            kind = error if reply.cause is None else reply.cause.kind
+            self._failures.setdefault(kind, []).append(told)
         text = reply.text if error is None else reply.text.removeprefix(f"Error: {error}").lstrip()
         self._tell(
             FileAnswer(
@@ -238,8 +262,10 @@ class Mapper:
         )
 
     def _summary(self, budget: Budget, warnings: tuple[str, ...]) -> MapSummary:
-        unsent = len(self._plan.digests) - self._answered - self._failed
-        reason, detail = self._stopped or ("errors" if self._failed else "answered", None)
+        failures = sorted(self._failures.values(), key=len, reverse=True)
+        failed = sum(map(len, failures))
+        unsent = len(self._plan.digests) - self._answered - failed
+        reason, detail = self._stopped or ("errors" if failed else "answered", None)
         if unsent and self._stopped is None:
             seconds = self._options.limits.seconds
             reason, detail = "timeout", f"the limit of {seconds:g} seconds was reached"
@@ -247,8 +273,10 @@ class Mapper:
             stop_reason=reason,
             limit_detail=detail,
             answered=self._answered,
-            failed=self._failed,
+            failed=failed,
             unsent=unsent,
+            truncated=self._truncated,
+            failures=tuple(MapFailure(error=told[0], documents=len(told)) for told in failures),
             usage=budget.usage,
             by_model=budget.by_model,
             warnings=warnings,

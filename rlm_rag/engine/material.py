@@ -159,6 +159,16 @@ class Reader:
         return [replace(first, reply=spent), *parts[1:]]
 
 
+def said(part: Part) -> Part:
+    """Return a part with its reply, an error where that is empty."""
+    reply = part.reply
+    if not reply.ok or reply.text.strip():
+        return part
+    cut = ": the output limit ended it before it said anything" if reply.truncated else ""
+    error = f"the reply is empty{cut}"
+    return replace(part, reply=replace(reply, text=f"Error: {error}", error=error))
+
+
 def joined(path: str, parts: Sequence[Part]) -> LeafReply:
     """Return the replies about one text as one, in order, each under its line range.
 
@@ -186,6 +196,7 @@ def joined(path: str, parts: Sequence[Part]) -> LeafReply:
         usage=sum((reply.usage for reply in replies), Usage()),
         model=next((reply.model for reply in replies if reply.model), ""),
         limit=next((reply.limit for reply in replies if reply.limit), None),
+        cause=next((reply.cause for reply in replies if reply.cause), None),
     )
 
 

@@ -34,7 +34,8 @@ class LeafReply:
     """What a sub-model or a child came to; `too_long` says that its prompt passed the window.
 
     `citations` are those of a child's answer, as they were checked. `limit` names the limit that
-    kept it from being sent, or from a longer reply than the one that is `truncated`.
+    kept it from being sent, or from a longer reply than the one that is `truncated`; `cause` is
+    what the provider failed with.
     """
 
     text: str
@@ -45,6 +46,7 @@ class LeafReply:
     too_long: bool = False
     citations: tuple[Citation, ...] = ()
     limit: StopReason | None = None
+    cause: ModelError | None = None
 
     @property
     def ok(self) -> bool:
@@ -156,7 +158,7 @@ class SubCalls:
         except ContextWindowError as error:
             return failed(_too_long(error, messages), too_long=True)
         except ModelError as error:
-            return failed(told(error))
+            return replace(failed(told(error)), cause=error)
         reply = _reply(completion)
         if not reply.truncated or max_tokens is not None:
             return reply

@@ -87,14 +87,14 @@ def _kind_and_hint(
     if status == 402 or (status in (400, 403, 429) and _QUOTA_TEXTS.search(text)):
         # Waiting does not fill an account, so this must not look like a rate limit.
         return ModelKeyError, "the account has no credit left: top it up, or use another model"
+    if status in (400, 403, 422) and _REFUSED_TEXTS.search(text):
+        return ContentRefusedError, "rephrase the request, or use another model"
     if status in (401, 403) or (status == 400 and _KEY_TEXTS.search(text)):
         return ModelKeyError, f"check the key in {variable}, and that it may use this model"
     if status in (400, 404, 422) and _MODEL_TEXTS.search(text):
         return ModelNotFoundError, _name_hint(model)
     if status in (400, 413, 422, 500) and _CONTEXT_TEXTS.search(text):
         return ContextWindowError, "send less at once: llm_query_chunked splits a long text"
-    if status in (400, 403, 422) and _REFUSED_TEXTS.search(text):
-        return ContentRefusedError, "rephrase the request, or use another model"
     if status == 404:
         return ModelNotFoundError, _name_hint(model)
     if status == 429:

@@ -113,7 +113,7 @@ class SharedReplies:
                 return saved(kept), False
             completion = await send()
             outcome = _Outcome(completion)
-            if self._cache is not None and completion.text and keeps(completion):
+            if self._cache is not None and completion.text.strip() and keeps(completion):
                 await self._cache.put(key, completion)
             return completion, True
         except Exception as error:

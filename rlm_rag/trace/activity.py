@@ -143,8 +143,10 @@ class Activity:
             parts.append(_Part(counted(self._asked, "sub-call"), 2))
         if self._children:
             parts.append(_Part(counted(self._children, "child", "children"), 3))
-        if self._in_flight > 1:
-            parts.append(_Part(f"{counted(self._in_flight, 'call')} in flight", 3))
+        # More than may be sent at a time are waiting for their turn.
+        in_flight = min(self._in_flight, self._limits.get("concurrency") or self._in_flight)
+        if in_flight > 1:
+            parts.append(_Part(f"{counted(in_flight, 'call')} in flight", 3))
         if self._tokens:
             parts.append(_Part(self._tokens_said(), 4))
         if self._usd is None or self._usd or self._limits.get("usd") is not None:

@@ -102,6 +102,11 @@ def test_a_line_says_what_a_block_does_and_what_it_costs_against_the_limits() ->
     )
 
 
+def test_calls_that_wait_for_their_turn_are_not_in_flight() -> None:
+    sent = [CallSent(run="r", call=n, role="sub", model="m") for n in range(9)]
+    assert "2 calls in flight" in line(started("r", concurrency=2), *sent)
+
+
 @pytest.mark.parametrize(
     ("columns", "shown"),
     [

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
 
+from rlm_rag import FileAnswer
 from rlm_rag.cli.main import main
+from rlm_rag.cli.progress import ERASE_LINE
+from rlm_rag.mapping import Map
+from tests.cli.terminals import Terminal
 from tests.servers.loopback import failed, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
@@ -52,6 +57,7 @@ def test_what_failed_makes_it_done_in_part_and_the_same_command_goes_on(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "1 documents failed" in shown.err
+    assert "all of them: http://127.0.0.1:" in shown.err and "answered 400" in shown.err
     assert main([*arguments, *out, "--max-calls", "1", "--json"]) == 1
     openai_server.script = ["yes"]
     assert main([*arguments, *out, "--json", "-q"]) == 0
@@ -111,3 +117,69 @@ def test_answers_are_not_asked_about_themselves(
     assert main([*arguments, "-o", "out.jsonl"]) == 0
     assert main(["map", "out.jsonl", *arguments[2:], "-o", str(tmp_path / "out.jsonl")]) == 2
     assert "is the source itself" in capsys.readouterr().err
+
+
+def test_a_closed_standard_output_is_refused_before_any_call(
+    arguments: list[str],
+    openai_server: OpenAiChatServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("rlm_rag.cli.streams.is_closed", lambda: True)
+    assert main(arguments) == 2
+    assert "standard output is closed" in capsys.readouterr().err
+    assert openai_server.received == []
+
+
+def test_a_dash_is_standard_output(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "-o", "-"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert not (tmp_path / "-").exists()
+
+
+def test_a_refused_key_ends_it_and_says_what_is_kept(
+    arguments: list[str], openai_server: OpenAiChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["-o", "out.jsonl", "--concurrency", "1"]
+    openai_server.script = lambda request: (
+        reply("yes") if "README" in request.prompt else failed(401, "no")
+    )
+    assert main([*arguments, *out]) == 2
+    assert len(openai_server.received) == 2
+    said = capsys.readouterr().err
+    assert "1 of 3 answers are in out.jsonl; the same command goes on from there" in said
+    assert "answered 401" in said
+
+
+def test_answers_that_were_cut_are_counted(
+    arguments: list[str], openai_server: OpenAiChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    openai_server.script = lambda request: reply("half", finish_reason="length")
+    assert main(arguments) == 0
+    assert "3 of the answers were cut by the model's output limit" in capsys.readouterr().err
+
+
+def test_an_interrupt_clears_the_line_and_says_how_to_go_on(
+    arguments: list[str], openai_server: OpenAiChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    openai_server.script = lambda request: reply(
+        "yes", delay_seconds=0 if "README" in request.prompt else 9
+    )
+
+    def interrupted(self: Map) -> FileAnswer:
+        take(self)
+        raise KeyboardInterrupt
+
+    take = Map.__next__
+    monkeypatch.setattr(Map, "__next__", interrupted)
+    with redirect_stderr(screen):
+        assert main([*arguments, "-o", "out.jsonl"]) == 130
+    shown = screen.text.split(ERASE_LINE)
+    assert any("mapping 3 documents" in line for line in shown[:-1])
+    assert shown[-1] == (
+        "1 of 3 answers are in out.jsonl; the same command goes on from there\ninterrupted\n"
+    )
