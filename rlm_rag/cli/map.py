@@ -26,6 +26,7 @@ from rlm_rag.cli.options import (
     split_last,
     take_loading,
 )
+from rlm_rag.counts import counted
 from rlm_rag.errors import RlmRagError, UsageError
 from rlm_rag.setting_table import Value
 from rlm_rag.settings import read_settings
@@ -110,15 +111,18 @@ def _check_prints(*, as_json: bool) -> None:
 
 
 def _announce(plan: MapPlan, calls: int) -> None:
-    others = [f"{len(plan.known):,} were answered before"] if plan.known else []
+    others = [f"{counted(len(plan.known), 'was', 'were')} answered before"] if plan.known else []
     if plan.empty:
-        others.append(f"{len(plan.empty):,} are empty and left out")
+        others.append(f"{counted(len(plan.empty), 'is', 'are')} empty and left out")
     if plan.own:
         own = streams.one_line(", ".join(plan.own))
         others.append(f"{own}, where the answers go, is left out")
     said = "no document to ask about"
     if plan.digests:
-        said = f"{len(plan.digests):,} documents to ask about, in about {calls:,} calls"
+        said = (
+            f"{counted(len(plan.digests), 'document')} to ask about, in about "
+            f"{counted(calls, 'call')}"
+        )
     streams.note("; ".join([said, *others]))
 
 
@@ -177,18 +181,13 @@ def _ended(mapped: Map, *, as_json: bool, quiet: bool) -> int:
         return DONE
     if summary.failed:
         most = summary.failures[0]
-        alike = "all" if most.documents == summary.failed else f"{most.documents:,}"
-        streams.note(
-            streams.one_line(
-                f"{summary.failed:,} documents failed, and their lines have an error; {alike} of "
-                f"them: {most.error}"
-            )
-        )
+        streams.note(f"{counted(summary.failed, 'document')} failed; their lines have an error")
+        streams.note(streams.one_line(f"{counted(most.documents, 'time')}: {most.error}"))
     if summary.unsent:
         detail = f" ({summary.limit_detail})" if summary.limit_detail else ""
         streams.note(
-            f"stopped early ({summary.stop_reason}): {summary.unsent:,} documents were not asked "
-            f"about{detail}"
+            f"stopped early ({summary.stop_reason}): "
+            f"{counted(summary.unsent, 'document was', 'documents were')} not asked about{detail}"
         )
     return PARTIAL
 
@@ -198,12 +197,16 @@ def _note(summary: MapSummary) -> None:
     price = "price unknown" if usage.usd is None else f"${usage.usd:.4f}"
     tokens = usage.input_tokens + usage.output_tokens
     cached = (
-        f", {usage.cached_calls:,} calls answered without sending" if usage.cached_calls else ""
+        f", {counted(usage.cached_calls, 'call')} answered without sending"
+        if usage.cached_calls
+        else ""
     )
     streams.note(
-        f"{summary.answered:,} answered, {usage.calls:,} calls, {tokens:,} tokens, {price}{cached}"
+        f"{summary.answered:,} answered, {counted(usage.calls, 'call')}, "
+        f"{counted(tokens, 'token')}, {price}{cached}"
     )
     if summary.truncated:
-        streams.note(f"{summary.truncated:,} of the answers were cut by the model's output limit")
+        cut = counted(summary.truncated, "answer was", "answers were")
+        streams.note(f"{cut} cut by the model's output limit")
     for warning in summary.warnings:
         streams.note(streams.one_line(f"warning: {warning}"))

@@ -10,7 +10,7 @@ import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.exits import DONE
-from rlm_rag.cli.options import json_option
+from rlm_rag.cli.options import STDIN, json_option
 from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.trace.store import TraceStore, view_path
 
@@ -53,8 +53,15 @@ def _write(trace: Path, target: Path) -> int:
 
     if target.is_dir():
         raise UsageError(f"{target} is a folder", hint="name a file in it with -o")
+    if target == Path(STDIN):
+        raise UsageError("the page goes to a file, not to -", hint="name one with -o")
     if target.is_file() and target.samefile(trace):
         raise UsageError(f"{target} is the trace itself", hint="choose another file with -o")
+    if target.is_file() and not _is_page(target):
+        raise UsageError(
+            f"{target} is no page that was written before, and would be replaced",
+            hint="choose another file with -o, or remove this one",
+        )
     record = read_trace(trace)
     pieces = view_page(record, look_up(record))
     try:
@@ -64,6 +71,21 @@ def _write(trace: Path, target: Path) -> int:
             f"the page cannot be written to {target}: {error.strerror or error}",
             hint="choose another file with -o",
         ) from error
+
+
+def _is_page(file: Path) -> bool:
+    """Whether a file may be replaced by a page: it is one, or empty."""
+    from rlm_rag.pages.document import BEGINNING
+
+    try:
+        with file.open("rb") as opened:
+            begin = opened.read(len(BEGINNING))
+    except OSError as error:
+        raise UsageError(
+            f"{file} cannot be read: {error.strerror or error}",
+            hint="choose another file with -o",
+        ) from error
+    return begin in (b"", BEGINNING.encode("ascii"))
 
 
 def _open_in_browser(path: Path) -> bool:

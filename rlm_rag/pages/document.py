@@ -15,6 +15,12 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+BEGINNING = (
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+    '<meta http-equiv="Content-Security-Policy"'
+)
+"""What all pages begin with, and pages of others hardly."""
+
 _EMPTY_ICON = '<link rel="icon" href="data:,">'
 
 
@@ -50,8 +56,7 @@ def document(
     is to be written as UTF-8 with line ends as they are, or the digests no longer fit.
     """
     yield (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(styles, scripts)}">\n'
+        f'{BEGINNING} content="{_policy(styles, scripts)}">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
         f"<title>{escaped(title)}</title>{_EMPTY_ICON}\n"

@@ -56,8 +56,8 @@ def test_what_failed_makes_it_done_in_part_and_the_same_command_goes_on(
     assert main([*arguments, *out]) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "1 documents failed" in shown.err
-    assert "all of them: http://127.0.0.1:" in shown.err and "answered 400" in shown.err
+    assert "1 document failed" in shown.err
+    assert "1 time: http://127.0.0.1:" in shown.err and "answered 400" in shown.err
     assert main([*arguments, *out, "--max-calls", "1", "--json"]) == 1
     openai_server.script = ["yes"]
     assert main([*arguments, *out, "--json", "-q"]) == 0
@@ -158,7 +158,7 @@ def test_answers_that_were_cut_are_counted(
 ) -> None:
     openai_server.script = lambda request: reply("half", finish_reason="length")
     assert main(arguments) == 0
-    assert "3 of the answers were cut by the model's output limit" in capsys.readouterr().err
+    assert "3 answers were cut by the model's output limit" in capsys.readouterr().err
 
 
 def test_an_interrupt_clears_the_line_and_says_how_to_go_on(

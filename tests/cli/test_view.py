@@ -82,11 +82,27 @@ def test_it_opens_in_the_browser_that_is_named_and_in_none_without_a_display(
 
 def test_what_cannot_be_written_is_said_and_the_trace_stays(trace: Path, tmp_path: Path) -> None:
     before = trace.read_bytes()
+    notes, page = tmp_path / "notes.md", tmp_path / "page.html"
+    notes.write_text("# Notes\n")
+    page.write_text("<!doctype html>\n<html><title>Another's</title></html>\n")
     for target, said in (
         (trace, "is the trace itself"),
         (tmp_path, "is a folder"),
+        (Path("-"), "not to -"),
+        (notes, "would be replaced"),
+        (page, "would be replaced"),
         (tmp_path / "no" / "page.html", "cannot be written"),
     ):
         with pytest.raises(RlmRagError, match=said):
             view.callback(run=str(trace), output=target, no_open=True, as_json=False)
     assert trace.read_bytes() == before
+    assert notes.read_text() == "# Notes\n"
+
+
+def test_a_page_that_was_written_before_is_replaced(trace: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.touch()
+    assert view.callback is not None
+    for _ in range(2):
+        assert view.callback(run=str(trace), output=page, no_open=True, as_json=False) == 0
+        assert index_of(page)
