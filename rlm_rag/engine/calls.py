@@ -36,7 +36,7 @@ LEAST_REPLY_TOKENS = 256
 # A call that was admitted in the last moment still gets this long.
 LEAST_SECONDS = 0.1
 # The same for every request to that model, until somebody mends it.
-REFUSALS = (ModelKeyError, ModelNotFoundError)
+_REFUSALS = (ModelKeyError, ModelNotFoundError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class ModelCalls:
 
     What `past` has a reply to is not sent, and costs what it has cost then. `on_text` is told
     the replies of root models as they come. With `ends_at_refusal` nothing more is sent once a
-    provider has refused the key or the model: what waits fails with the same error.
+    provider has refused the key or the model, which `refusal` then is: what waits fails with it.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ModelCalls:
         ends_at_refusal: bool = False,
     ) -> None:
         self._ends_at_refusal = ends_at_refusal
-        self._refusal: ModelError | None = None
+        self.refusal: ModelError | None = None
         self._on_text = on_text
         self._past = past
         self._keeps_final = keeps_final
@@ -160,14 +160,14 @@ class ModelCalls:
     async def _unless_refused(self, model: PricedModel, asking: _Asking) -> Completion:
         try:
             return await self._by_any(model, asking)
-        except REFUSALS as error:
+        except _REFUSALS as error:
             if self._ends_at_refusal:
-                self._refusal = error
+                self.refusal = error
             raise
 
     def _check_not_refused(self) -> None:
-        if self._refusal is not None:
-            raise self._refusal
+        if self.refusal is not None:
+            raise self.refusal
 
     async def _by_any(self, model: PricedModel, asking: _Asking) -> Completion:
         """Have the model serve a call, or, where it cannot just now, one that stands in for it."""

@@ -12,7 +12,7 @@ from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import StopReason, usage_dict
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.caller import Caller
-from rlm_rag.engine.calls import REFUSALS, ModelCalls
+from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.citations import content_digest
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.delegate import Delegate
@@ -22,7 +22,7 @@ from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.subcalls import LeafReply
 from rlm_rag.engine.view import View
-from rlm_rag.errors import ModelError, UsageError
+from rlm_rag.errors import UsageError
 from rlm_rag.globs import without_part
 from rlm_rag.indexes.requests import Retriever
 from rlm_rag.models.base import Usage
@@ -170,7 +170,7 @@ class Mapper:
         self._answered = 0
         self._failures: dict[str, list[str]] = {}
         self._truncated = 0
-        self._refusal: ModelError | None = None
+        self._calls: ModelCalls | None = None
         self._stopped: tuple[StopReason, str | None] | None = None
 
     async def execute(self) -> MapSummary:
@@ -199,27 +199,31 @@ class Mapper:
             self._record_start(recorder, lineup.sub.name)
             view = View(self._corpus, self._retriever)
             stack.push_async_callback(view.aclose)
-            await self._delegate(budget, recorder, lineup, view).map_files(
+            self._calls = calls = self._made_calls(budget, recorder)
+            await self._delegate(calls, recorder, lineup, view).map_files(
                 list(self._plan.digests),
                 self._prompt,
                 caller=Caller(0, 1, seconds=budget.seconds_left()),
                 tell=self._take,
             )
-            if self._refusal is not None:
-                raise self._refusal
+            if calls.refusal is not None:
+                raise calls.refusal
             return self._summary(budget, lineup.warnings)
 
-    def _delegate(self, budget: Budget, recorder: Recorder, lineup: Lineup, view: View) -> Delegate:
-        limits = self._options.limits
-        calls = ModelCalls(
+    def _made_calls(self, budget: Budget, recorder: Recorder) -> ModelCalls:
+        return ModelCalls(
             run_id=self._run_id,
             budget=budget,
-            limits=limits,
+            limits=self._options.limits,
             recorder=recorder,
             past=Past(),
             keeps_final=False,
             ends_at_refusal=True,
         )
+
+    def _delegate(
+        self, calls: ModelCalls, recorder: Recorder, lineup: Lineup, view: View
+    ) -> Delegate:
         delegation = delegation_of(
             calls,
             run_id=self._run_id,
@@ -227,7 +231,7 @@ class Mapper:
             view=view,
             coverage=Coverage(),
             recorder=recorder,
-            concurrency=limits.concurrency,
+            concurrency=self._options.limits.concurrency,
         )
         return delegation.delegate
 
@@ -237,8 +241,7 @@ class Mapper:
             detail = cut if reply.error is None else reply.error.removeprefix("not sent: ")
             self._stopped = self._stopped or (reply.limit, detail)
             return
-        if isinstance(reply.cause, REFUSALS):
-            self._refusal = reply.cause
+        if not reply.ok and self._calls is not None and self._calls.refusal is not None:
             return
         self._answered += reply.ok
         self._truncated += reply.ok and reply.truncated
