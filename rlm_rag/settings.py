@@ -236,7 +236,12 @@ def _read_user_file(path: Path | None, found: _Found) -> None:
     if path is None:
         return
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            # A link to /dev/null is how one has none.
+            if not stat.S_ISCHR(mode):
+                what = "is a folder" if stat.S_ISDIR(mode) else "is no regular file"
+                found.warnings.append(f"the settings file {path} is ignored: it {what}")
             return
     except (FileNotFoundError, NotADirectoryError):
         return

@@ -199,6 +199,21 @@ def test_a_fifo_in_the_place_of_a_file_is_not_opened(tmp_path: Path) -> None:
     assert settings == Settings()
 
 
+def test_a_user_file_that_is_none_is_said(tmp_path: Path) -> None:
+    loop, folder = tmp_path / "loop.toml", tmp_path / "config.toml"
+    loop.symlink_to(loop)
+    folder.mkdir()
+    for place, reason in ((loop, "symbolic links"), (folder, "it is a folder")):
+        found = read_settings(limit_defaults=DEFAULTS, environ={}, user_file=place, folder=tmp_path)
+        (warning,) = found.warnings
+        assert warning.startswith(f"the settings file {place} is ignored: ")
+        assert reason in warning
+    none = read_settings(
+        limit_defaults=DEFAULTS, environ={}, user_file=Path(os.devnull), folder=tmp_path
+    )
+    assert none == Settings()
+
+
 def test_the_user_file_lies_in_the_configuration_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")
     xdg = user_config_file({"XDG_CONFIG_HOME": "/c", "HOME": "/h"})

@@ -71,7 +71,10 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise _no_such_command(args[0], ctx)
+            if not ctx.resilient_parsing:
+                raise _no_such_command(args[0], ctx)
+            # Where a shell completes, nothing follows a command that is none.
+            return args[0], click.Command(args[0], add_help_option=False), args[1:]
         return super().resolve_command(ctx, args)
 
 

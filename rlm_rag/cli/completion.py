@@ -68,7 +68,7 @@ def choices(words: Sequence[str]) -> Completer:
 
 
 def runs(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """Complete the ids of runs on record, the latest first."""
+    """Complete the ids of runs on record, the latest first; files where none begins so."""
     from rlm_rag.errors import RlmRagError
     from rlm_rag.trace.store import TraceStore
 
@@ -77,4 +77,14 @@ def runs(_context: click.Context, _parameter: click.Parameter, word: str) -> lis
     except RlmRagError:
         # Nothing may be written where a person types.
         return []
-    return [CompletionItem(one) for one in ("last", *reversed(ids)) if one.startswith(word)]
+    found = [CompletionItem(one) for one in ("last", *reversed(ids)) if one.startswith(word)]
+    return found or [CompletionItem(word, type="file")]
+
+
+def tasks(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Complete the names of benchmarks; files where none begins so."""
+    from rlm_rag.evals.tasks import task_entries
+
+    names = [entry.name for entry in task_entries()]
+    found = [CompletionItem(name) for name in names if name.startswith(word)]
+    return found or [CompletionItem(word, type="file")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from rlm_rag.cli import streams
@@ -36,7 +38,7 @@ def config(as_json: bool) -> int:
         streams.result(f"{row.key:<15} {text!s:<24} {settings.origin(row.name)}")
     for warning in settings.warnings:
         streams.note(f"warning: {warning}")
-    if user_file and not user_file.exists():
+    if user_file and not os.path.lexists(user_file):
         streams.note(f"your settings file would be {user_file}")
     return DONE
 

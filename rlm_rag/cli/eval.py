@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlm_rag.cli import streams
+from rlm_rag.cli import completion, streams
 from rlm_rag.cli.asking import announce, check_models, settings_options
 from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
 from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
@@ -53,7 +53,9 @@ def list_(as_json: bool) -> int:
 
 
 @eval_.command()
-@click.argument("tasks", nargs=-1, required=True, metavar="TASK...")
+@click.argument(
+    "tasks", nargs=-1, required=True, shell_complete=completion.tasks, metavar="TASK..."
+)
 @click.option("--lengths", metavar="N,N", help="Tokens of haystacks, such as 8k,32k,1m.")
 @click.option("-n", "--count", type=click.IntRange(min=1), help="Samples of each length.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of what is generated.")

@@ -40,6 +40,11 @@ _OPTIONS = (
     ),
 )
 
+_SCHEMA_HINT = (
+    'name a file that holds a JSON schema, such as {"type": "object", "properties": '
+    '{"count": {"type": "integer"}}, "required": ["count"]}'
+)
+
 
 class Offering(TypedDict):
     """The flags that `RLM` takes as they are."""
@@ -84,9 +89,11 @@ def _schema(path: Path | None) -> dict[str, Any] | None:
     try:
         schema = json.loads(path.read_bytes())
     except OSError as error:
-        raise UsageError(f"--schema {path}: {error.strerror}") from error
+        raise UsageError(f"--schema {path}: {error.strerror}", hint=_SCHEMA_HINT) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"--schema {path} is no JSON: {error}") from error
+        raise UsageError(f"--schema {path} is no JSON: {error}", hint=_SCHEMA_HINT) from error
+    if not isinstance(schema, dict):
+        raise UsageError(f"--schema {path} holds no object, so no schema", hint=_SCHEMA_HINT)
     # Before the sources are read, so that a wrong one is told at once.
     form_of(schema)
     found: dict[str, Any] = schema

@@ -81,7 +81,7 @@ def has_begun() -> bool:
 
 
 def _nowhere() -> TextIO:
-    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 lives as long as we do
+    return open(os.devnull, "w", encoding="utf-8", errors="replace")  # noqa: PTH123 lives as long as we do
 
 
 def result(text: str) -> None:

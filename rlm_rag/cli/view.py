@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from rlm_rag.cli import streams
+from rlm_rag.cli.completion import runs
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.options import STDIN, json_option
 from rlm_rag.errors import TraceError, UsageError
@@ -16,7 +17,7 @@ from rlm_rag.trace.store import TraceStore, view_path
 
 
 @click.command()
-@click.argument("run", default="last")
+@click.argument("run", default="last", shell_complete=runs)
 @click.option(
     "-o",
     "--output",

@@ -126,7 +126,9 @@ class TraceStore:
         return tuple(run for run in runs if run is not None)
 
     def find_run(self, name: str) -> Path:
-        """The trace that `name` means: `last`, a path, an id, or the unique start of one.
+        """The trace that `name` means: `last`, an id, the unique start of one, or a file.
+
+        What ends in `.jsonl` or has a slash is a file whatever the ids are.
 
         Raises:
             TraceError: there is none, or there are several.
@@ -137,15 +139,17 @@ class TraceStore:
                 return path
             raise TraceError(f"there is no trace at {name}", hint="see: rlm-rag trace list")
         runs = self.list_runs()
-        if not runs:
-            raise TraceError(
-                f"there are no traces in {self._folder}", hint="run `rlm-rag ask` to make one"
-            )
-        if name == "last":
+        if name == "last" and runs:
             return runs[-1].path
         matches = [run for run in runs if name and run.id.startswith(name)]
         if len(matches) == 1:
             return matches[0].path
+        if not matches and path.is_file():
+            return path
+        if not runs:
+            raise TraceError(
+                f"there are no traces in {self._folder}", hint="run `rlm-rag ask` to make one"
+            )
         if not matches:
             close = get_close_matches(name, [run.id for run in runs], n=3, cutoff=0.5)
             hint = f"did you mean {', '.join(close)}?" if close else "see: rlm-rag trace list"

@@ -91,6 +91,10 @@ def test_a_shell_completes_commands_and_choices(
         (["ask", "./a"], "file,./a"),
         (["doctor", "--j"], "plain,--json"),
         (["trace", "show", "la"], "plain,last"),
+        (["trace", "view", "la"], "plain,last"),
+        (["trace", "view", "./t"], "file,./t"),
+        (["eval", "run", "ruler:niah_single_1"], "plain,ruler:niah_single_1"),
+        (["eval", "run", "./qa"], "file,./qa"),
         (["completion", "z"], "plain,zsh"),
     ],
 )
@@ -107,6 +111,17 @@ def test_files_options_runs_and_shells_are_completed(
     monkeypatch.setenv("COMP_CWORD", str(len(words)))
     assert main([]) == 0
     assert capsysbinary.readouterr().out.decode().split() == [completed]
+
+
+def test_after_a_command_that_is_none_nothing_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "rlm-rag nope ")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    main([])
+    shown = capsys.readouterr()
+    assert (shown.out.strip(), shown.err) == ("", "")
 
 
 def test_an_unknown_shell_is_named_with_those_there_are(rlm_rag: Run) -> None:

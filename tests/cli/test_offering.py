@@ -58,6 +58,7 @@ def test_an_answer_that_does_not_fit_exits_with_one(
     [
         (["--schema", "missing.json"], "--schema missing.json: No such file"),
         (["--schema", "/dev/null"], "is no JSON"),
+        (["--schema", "true"], "name a file that holds a JSON schema"),
         (["--library", "handbook"], "no such pair"),
         (["--library", "handbook=/nowhere"], "--library handbook: No such file or folder"),
     ],

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from rlm_rag.cli.main import main
 from rlm_rag.trace.store import TraceStore, new_run_id
 from tests.trace.test_show import start
 
-from .conftest import Run
+from .conftest import COMMAND, Run
 from .test_ask import ready, script
 
 
@@ -35,6 +36,20 @@ def test_a_run_is_listed_shown_and_cleared(rlm_rag: Run, repo: Path, tmp_path: P
     assert "--yes" in refused.stderr
     assert rlm_rag("trace", "clear", "--yes").returncode == 0
     assert not Path(asked["trace"]).exists()
+
+
+def test_a_list_with_a_question_that_is_no_text_needs_no_standard_output(
+    rlm_rag: Run, environment: dict[str, str], repo: Path
+) -> None:
+    assert rlm_rag("ask", str(repo), "caf\udce9 client", "--model", "offline").returncode == 0
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *COMMAND, "trace", "list"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_without_a_run_there_is_nothing_to_show(rlm_rag: Run) -> None:

@@ -72,6 +72,17 @@ def test_a_run_is_found_by_its_id_its_start_its_path_or_as_the_last(store):
     assert store.find_run(str(store.path_of(IDS[0]))) == store.path_of(IDS[0])
 
 
+def test_any_file_is_a_trace_where_no_run_begins_so(store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("kept.log", "2025"):
+        (tmp_path / name).write_text("")
+        assert store.find_run(name) == Path(name)
+    fill(store, *IDS)
+    assert store.find_run("kept.log") == Path("kept.log")
+    with pytest.raises(TraceError, match="5 runs begin"):
+        store.find_run("2025")
+
+
 def test_an_unclear_or_unknown_name_says_what_there_is(store):
     fill(store, *IDS)
     with pytest.raises(TraceError, match="5 runs begin") as error:
