@@ -6,7 +6,13 @@ import os
 from collections.abc import Callable, Sequence
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class, shell_complete
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    add_completion_class,
+    get_completion_class,
+    shell_complete,
+)
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.exits import DONE
@@ -17,6 +23,30 @@ VARIABLE = "_RLM_RAG_COMPLETE"
 """Set by the script of a shell when it asks for completions."""
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+@add_completion_class
+class Bash(BashComplete):
+    """Bash, which takes a colon for a word of its own: `ruler:niah` comes as three."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the words before the one under the cursor, and that one, whole."""
+        before, last = super().get_completion_args()
+        words: list[str] = []
+        for word in (*before, last):
+            if words and (set(word) == {":"} or words[-1].endswith(":")):
+                words[-1] += word
+            else:
+                words.append(word)
+        # Where the user has told bash not to part at colons, all of the word is replaced.
+        self._held = words[-1].rpartition(":")[0] if words[-1] != last else ""
+        return words[:-1], words[-1]
+
+    def format_completion(self, item: CompletionItem) -> str:
+        """Return what takes the place of the part after the last colon."""
+        if self._held and item.type == "plain":
+            item.value = item.value.removeprefix(f"{self._held}:")
+        return super().format_completion(item)
 
 
 @click.command()

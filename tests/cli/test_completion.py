@@ -25,6 +25,7 @@ completed() {
 }
 completed rlm-rag re
 completed rlm-rag ask --strategy ""
+completed rlm-rag eval run ruler : niah_single_
 """
 ZSH = """
 autoload -Uz compinit && compinit -u -D
@@ -81,6 +82,8 @@ def test_a_shell_completes_commands_and_choices(
     wanted = sorted(each for each in COMMANDS if each.startswith("re"))
     assert sorted(lines[0].split()) == wanted, done.stderr
     assert sorted(lines[1].split()) == sorted(STRATEGIES)
+    if name == "bash":
+        assert lines[2].split() == ["niah_single_1", "niah_single_2", "niah_single_3"]
     if name == "fish":
         assert lines[2].startswith("trace\tList, show")
 
