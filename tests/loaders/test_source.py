@@ -103,8 +103,13 @@ def test_standard_input_may_name_files(
         away = str(tmp_path / "other.txt").lstrip("/")
         assert sorted(corpus.paths()) == sorted(["README.md", "src/a.py", away])
         assert {one.path: one.reason for one in corpus.skipped} == {
-            "gone": "no longer there", ".env": "may hold secrets", "src": "a folder, not a file"
-        }  # fmt: skip
+            "gone": "not readable: there is no such file",
+            ".env": "may hold secrets",
+            "src": "a folder, not a file",
+        }
+        assert [text for text in corpus.warnings if "gone" in text] == [
+            "gone: not readable: there is no such file, so it was left out"
+        ]
 
 
 def test_no_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
