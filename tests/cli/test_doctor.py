@@ -93,4 +93,4 @@ def test_a_cache_folder_is_weighed(here: pytest.MonkeyPatch, tmp_path: Path) -> 
     with load_sources([__file__]) as corpus:
         corpus.search("cache")
     check = examinations._cache()
-    assert (check.status, "1 sources" in check.detail) == ("ok", True)
+    assert (check.status, "1 source, " in check.detail) == ("ok", True)
