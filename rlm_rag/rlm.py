@@ -269,7 +269,7 @@ class RLM:
         """The same, awaitable in any event loop; cancelling it ends the run and its worker."""
         async with _opened_in_thread(corpus) as found:
             run = self._run(found, question, images, schema)
-            return await asyncio.wrap_future(loop_thread().submit(run.execute()))
+            return await loop_thread().awaited(run.execute())
 
     def stream(
         self,

@@ -69,6 +69,15 @@ class LoopThread:
             future.cancel()
             raise
 
+    async def awaited(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return what `coroutine` comes to, run on the loop, whichever loop awaits it.
+
+        Awaited on the loop itself, it has ended where a cancellation of it has.
+        """
+        if asyncio.get_running_loop() is self._loop:
+            return await coroutine
+        return await asyncio.wrap_future(self.submit(coroutine))
+
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None or self._thread is None or not self._thread.is_alive():

@@ -74,3 +74,27 @@ def test_a_forked_child_gets_a_loop_of_its_own() -> None:
         code = 0 if loop_thread().run(name_of_thread()) == "rlm-rag-loop" else 1
         os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_what_is_awaited_on_the_loop_has_ended_where_it_is_cancelled() -> None:
+    ended: list[str] = []
+
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.05)
+            ended.append("whole")
+
+    async def given_up() -> list[str]:
+        task = asyncio.create_task(loop_thread().awaited(slow()))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return list(ended)
+
+    async def number() -> int:
+        return 3
+
+    assert loop_thread().run(given_up()) == ["whole"]
+    assert asyncio.run(loop_thread().awaited(number())) == 3
