@@ -167,7 +167,8 @@ class Conversation:
         """Keep it as a session of that name in the user's state folder; return the file.
 
         Raises:
-            SessionError: a source cannot be loaded again, or the file cannot be written.
+            SessionError: a source cannot be loaded again, a chat has that session, or the file
+                cannot be written.
         """
         return SessionStore().save(name, self.saved())
 
