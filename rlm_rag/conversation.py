@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rlm_rag.api import SearchableCorpus, load_origin, open_source, opened
+from rlm_rag.closing import Closing
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
@@ -29,7 +29,7 @@ from rlm_rag.packing import StoredText
 from rlm_rag.sessions import SavedConversation, SessionStore
 
 
-class Conversation:
+class Conversation(Closing):
     """A corpus and the questions asked of it so far; made by `RLM.conversation`.
 
     Each question finds the REPL's variables as the one before left them, the messages of question
@@ -176,17 +176,6 @@ class Conversation:
         """Close what it loaded itself; idempotent."""
         if self._owned:
             self._corpus.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _take(self, saved: SavedConversation) -> None:
         for origin in saved.sources[1:]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar, overload
 
+from rlm_rag.closing import Closing
 from rlm_rag.errors import PackedCorpusError
 from rlm_rag.lines import split_lines
 from rlm_rag.packed import PackedCorpus
@@ -44,7 +44,7 @@ class Skipped:
     reason: str
 
 
-class Corpus(Sequence[Document]):
+class Corpus(Sequence[Document], Closing):
     """Documents in the order of their source, decoded each time one is asked for.
 
     `corpus[3]`, `corpus[1:4]` (a list) and `corpus["src/a.py"]` (KeyError where there is none)
@@ -225,17 +225,6 @@ class Corpus(Sequence[Document]):
         if isinstance(item, str):
             return self._packed.index_of(item) is not None
         return isinstance(item, Document) and self.get(item.path) == item
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -10,11 +10,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Self
 
 from rlm_rag.answer_file import AnswerFile
 from rlm_rag.api import SearchableCorpus, open_source
+from rlm_rag.closing import Closing
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.blocking import INTERRUPT_SECONDS
 from rlm_rag.engine.estimate import Estimate, estimate_map
@@ -28,7 +28,7 @@ from rlm_rag.loaders.source import Source
 _GLANCE_SECONDS = 0.2
 
 
-class Map:
+class Map(Closing):
     """The answers about the documents of a corpus, as they come, by `for`.
 
     Nothing is sent before the first is taken; then the map goes on by itself, however slowly
@@ -107,17 +107,6 @@ class Map:
             self._ended.cancel()
             wait([self._ended], INTERRUPT_SECONDS)
         self._owned.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _own_paths(self, origin: str | None) -> Collection[str]:
         files = () if self._file is None else self._file.files

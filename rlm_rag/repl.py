@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from types import TracebackType
-from typing import Self, Unpack
+from typing import Unpack
 
 from rlm_rag.api import open_source
+from rlm_rag.closing import Closing
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.bare import BareRepl
 from rlm_rag.engine.loop_thread import loop_thread
@@ -18,7 +18,7 @@ from rlm_rag.rlm import RLM, RlmOptions
 from rlm_rag.sandbox.session import BlockResult
 
 
-class Repl:
+class Repl(Closing):
     """The sandboxed REPL that a root model would drive, over a corpus or anything `load` takes.
 
     `context`, `search`, `read` and the rest are there as `docs/design.md` 4.1 has them; variables
@@ -79,17 +79,6 @@ class Repl:
         loop_thread().run(self._bare.aclose())
         if self._own is not None:
             self._own.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _end(bare: BareRepl) -> None:

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from rlm_rag.closing import Closing
 from rlm_rag.engine.carried import Carried
 from rlm_rag.engine.earlier import differences, states
 from rlm_rag.errors import SessionError
@@ -151,7 +150,7 @@ class SessionStore:
         return self.load(_last_name(source))
 
 
-class Hold:
+class Hold(Closing):
     """A session that nobody else saves until `release()`, or the end of the process."""
 
     def __init__(self, store: SessionStore, name: str, fd: int) -> None:
@@ -175,23 +174,12 @@ class Hold:
         """
         return _write(self._store.path_of(self._name), saved)
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Let others have it; once."""
         os.close(self._fd)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.release()
-
-
-class HeldSessions:
+class HeldSessions(Closing):
     """The sessions that a chat has to itself until it is closed, from its first look at each."""
 
     def __init__(self) -> None:
@@ -216,7 +204,7 @@ class HeldSessions:
         if name not in self._holds:
             hold = self._store.hold(name)
             if self._store.path_of(name).exists() and not replace:
-                hold.release()
+                hold.close()
                 raise SessionError(
                     f"there is a session {name!r} already",
                     hint=f"choose another name, or replace it: /save --replace {name}",
@@ -227,18 +215,7 @@ class HeldSessions:
     def close(self) -> None:
         """Let others have them."""
         while self._holds:
-            self._holds.popitem()[1].release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+            self._holds.popitem()[1].close()
 
 
 def _write(path: Path, saved: SavedConversation) -> Path:

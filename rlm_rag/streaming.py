@@ -11,6 +11,7 @@ from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Self
 
+from rlm_rag.closing import Closing
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import INTERRUPT_SECONDS
 from rlm_rag.engine.loop_thread import loop_thread, outcome
@@ -21,7 +22,7 @@ Work = Callable[[Callable[[Event], None], Callable[[Run], None]], Coroutine[Any,
 """Does a run on the library's loop; it tells each event, and the run before that begins."""
 
 
-class Stream:
+class Stream(Closing):
     """The trace events of a run as they happen, then its `Answer`, by `for` or `async for`.
 
     The run goes on by itself, however slowly its events are taken. Leaving the loop early, or a
@@ -61,17 +62,6 @@ class Stream:
         if item is None:
             raise StopAsyncIteration
         return item
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     async def __aenter__(self) -> Self:
         return self

@@ -24,6 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "kept",
         "child",
         "traits",
+        "closing",
         "pages",
     ),
     ("corpus", "setting_table", "settings"),

@@ -9,11 +9,11 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import rlm_rag.rlm
 from rlm_rag.api import SearchableCorpus, load
+from rlm_rag.closing import Closing
 from rlm_rag.compat.backends import BackendModel, backend_model
 from rlm_rag.compat.errors import (
     BudgetExceededError,
@@ -45,7 +45,7 @@ _ENVIRONMENTS: Mapping[str, str] = {
 _log = logging.getLogger("rlm_rag.compat")
 
 
-class RLM:
+class RLM(Closing):
     """Takes what `rlms.RLM` takes, and answers with what it answers with.
 
     `max_depth=n` is a depth of n-1 here: at 1, `rlm_query` is a leaf call. Blocks run confined,
@@ -149,17 +149,6 @@ class RLM:
         if self._conversation is not None:
             self._conversation.close()
             self._conversation = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _limits_at(self, depth: int, concurrent: int) -> Limits:
         if self.max_depth - depth < 1:

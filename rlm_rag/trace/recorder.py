@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from rlm_rag.closing import Closing
 from rlm_rag.errors import TraceError
 from rlm_rag.trace.events import SCHEMA_VERSION, Answered, Event, ReplyReceived
 from rlm_rag.trace.locks import lock
@@ -27,7 +27,7 @@ FILE_MODE = 0o600
 _WRITING = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
-class Recorder:
+class Recorder(Closing):
     """Appends events to a new file, one line of ASCII JSON each; safe to call from any thread.
 
     An event is in the file when `record` returns, so that it outlives a killed process; each
@@ -100,17 +100,6 @@ class Recorder:
         """Close the file; idempotent. Later events are not written."""
         with self._lock:
             self._release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _open(self, path: Path) -> None:
         flags = os.O_CREAT | os.O_EXCL | _WRITING
