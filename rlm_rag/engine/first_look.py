@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -23,9 +24,7 @@ MOST_NAMES = 6
 OUTLINE_CHARS = 600
 _OF_RECORDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".log")
 
-_DEFINES = re.compile(
-    r"^\s*\d+: .*\b(?:def|class|func|function|fn|struct|interface)\b", re.MULTILINE
-)
+_DEFINES = re.compile(r"^\s*\d+: .*?\b(def|class|func|function|fn|struct|interface) ", re.MULTILINE)
 _FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", re.ASCII)
 
 
@@ -119,8 +118,10 @@ async def _look(services: Services, view: View, wanted: _Wanted) -> _Look:
             f"records({name!r}) is a list of dicts{of}:{shown}{more}", f"rows = records({name!r})"
         )
     outline = await _served(services, "outline", path=path, budget_chars=OUTLINE_CHARS)
-    if _DEFINES.search(outline or ""):
-        counting = f'n = outline({path!r}).count("def ")\nFINAL(f"{{n}} of them in `{path}:1`.")'
+    words = Counter(found[1] for found in _DEFINES.finditer(outline or ""))
+    if words:
+        word = words.most_common(1)[0][0]
+        counting = f'n = outline({path!r}).count("{word} ")\nFINAL(f"{{n}} of them in `{path}:1`.")'
         return _Look(f"print(outline({path!r})) shows:\n{outline}", counting)
     begun = "".join(f"\n  {_cut(line)}" for line in lines[:MAX_LINES])
     return _Look(f"{path} begins:{begun}")

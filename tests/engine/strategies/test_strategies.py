@@ -486,6 +486,22 @@ def test_a_small_model_is_shown_the_definitions_of_the_file_that_a_question_name
     assert begin in openai_server.prompts[0]
 
 
+def test_a_small_model_counts_by_the_word_that_its_language_defines_with(
+    openai_server: OpenAiChatServer,
+) -> None:
+    code = "package a\n\n" + "".join(f"func F{n}() int {{\n\treturn {n}\n}}\n\n" for n in range(9))
+    with rlm_rag.load({"a.go": code}) as loaded:
+        ask(
+            openai_server,
+            loaded,
+            "rlm",
+            reply("```repl\nFINAL(str(outline('a.go').count('func ')))\n```"),
+            question="How many functions does a.go define?",
+            model="qwen2.5-coder-1.5b",
+        )
+    assert "n = outline('a.go').count(\"func \")\n" in openai_server.prompts[0]
+
+
 def test_files_of_records_that_lie_together_are_shown_to_a_small_model_as_one(
     openai_server: OpenAiChatServer,
 ) -> None:
