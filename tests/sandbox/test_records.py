@@ -151,3 +151,12 @@ def test_a_name_without_documents_and_documents_without_records_are_told(records
         records.of("mar.csv")
     with pytest.raises(ValueError, match=r"no records .* in notes\.md"):
         records.of("notes.md")
+
+
+def test_what_is_kept_of_many_documents_has_a_bound(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlm_rag.sandbox.inside.records._KEPT_CHARS", 40)
+    assert len(records.of("*.csv")) == 3
+    assert set(records._kept) == {"sales/jan.csv"}
+    assert len(records.of("*.csv")) == 3

@@ -27,11 +27,12 @@ _NAMED = r"\s*([A-Za-z_][\w .-]{0,40}?)\s*:\s*(.*)"
 
 
 class Records:
-    """Reads the records of documents; a text is parsed once."""
+    """Reads the records of documents; those of the first `_KEPT_CHARS` of text are kept."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
         self._kept: dict[str, tuple[str, Rows]] = {}
+        self._kept_chars = 0
 
     def of(self, name: str | None) -> Rows:
         """Return the records of the documents that a path, the end of one or a glob means.
@@ -65,8 +66,9 @@ class Records:
             if rows is None:
                 return None
             kept = (text, rows)
-            if len(text) <= _KEPT_CHARS:
+            if self._kept_chars + len(text) <= _KEPT_CHARS:
                 self._kept[path] = kept
+                self._kept_chars += len(text)
         return [dict(row) for row in kept[1]]
 
     def _numbers(self, name: str | None) -> Sequence[int]:
