@@ -10,6 +10,7 @@ from rlm_rag.globs import without_part
 from rlm_rag.loaders.addresses import GitAddress, parse_address, without_credentials
 from rlm_rag.loaders.options import sources_and_options
 from rlm_rag.loaders.revisions import find_revision
+from rlm_rag.loaders.source import split_name
 
 
 def origin_of(source: str) -> str:
@@ -44,13 +45,13 @@ def file_of(origin: str | None, path: str) -> Path | None:
     sources, _ = sources_and_options(shlex.split(origin or ""))
     rest = without_part(path)
     for source in sources:
-        if len(sources) == 1:
-            place, inner = source, rest
-        else:
-            name, _, place = source.partition("=")
-            if rest != name and not rest.startswith(f"{name}/"):
-                continue
+        name, place = split_name(source)
+        if name is None:
+            inner = rest
+        elif rest == name or rest.startswith(f"{name}/"):
             inner = rest[len(name) + 1 :]
+        else:
+            continue
         folder = Path(place)
         single = folder.is_file() and inner in ("", folder.name)
         found = folder if single else folder / inner

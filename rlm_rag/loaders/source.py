@@ -25,7 +25,8 @@ from rlm_rag.loaders.stdin import STDIN
 
 Source = str | os.PathLike[str] | Mapping[str, str] | Iterable[object]
 
-_NAMED_SOURCE = re.compile(r"([\w.+-]+)=(.+)")
+# A name that a source has of itself may hold anything but a slash; an origin has it before a path.
+_NAMED_SOURCE = re.compile(r"([^/]+(?==/)|[\w.+-]+)=(.+)")
 
 
 def load_corpus(
