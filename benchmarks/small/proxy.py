@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -33,7 +33,10 @@ def merged(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Proxy:
-    """A proxy on a free port of 127.0.0.1, for one question; `spent` counts what passed."""
+    """A proxy on a free port of 127.0.0.1, for one question, to `upstream`, an API base.
+
+    `spent` counts what passed; `close` ends it.
+    """
 
     def __init__(self, upstream: str) -> None:
         self._upstream = urlsplit(upstream)
@@ -111,13 +114,3 @@ class Proxy:
                 self.spent.input_tokens + usage.get("prompt_tokens", 0),
                 self.spent.output_tokens + usage.get("completion_tokens", 0),
             )
-
-
-@contextmanager
-def merging(upstream: str) -> Iterator[Proxy]:
-    """Give a proxy to `upstream`, an API base, for the time of the body."""
-    proxy = Proxy(upstream)
-    try:
-        yield proxy
-    finally:
-        proxy.close()

@@ -7,11 +7,11 @@ import json
 import os
 import signal
 import tempfile
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from benchmarks.small.proxy import merging
+from benchmarks.small.proxy import Proxy
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import UsageError
@@ -49,7 +49,10 @@ class Rlms:
             "seconds": max(1.0, seconds - OWN_END_SECONDS),
             "temperature": models.temperature,
         }
-        with tempfile.TemporaryDirectory(prefix="rlms-") as folder, merging(upstream) as proxy:
+        with (
+            tempfile.TemporaryDirectory(prefix="rlms-") as folder,
+            closing(Proxy(upstream)) as proxy,
+        ):
             file = Path(folder) / "asked.json"
             file.write_text(json.dumps(asked | {"api_base": proxy.api_base}))
             text, stop_reason = await _run([python, str(_PEER), str(file)], folder, seconds)

@@ -26,16 +26,6 @@ def library(name):
     return (*files, *((f"tests/test_{n}.py", TESTS * (n + 1)) for n in range(40)))
 
 
-@pytest.fixture
-def small_sizes(monkeypatch):
-    """Every size of documents and records is 20 KB, so that each form of them is quick."""
-    for size in documents.SIZES:
-        monkeypatch.setitem(documents.SIZES, size, 20 << 10)
-    yield
-    documents.heap.cache_clear()
-    records.deliveries.cache_clear()
-
-
 @pytest.fixture(scope="module")
 def drawn():
     return list(repository_questions(0, 12, library))

@@ -6,14 +6,15 @@ import json
 import sys
 import threading
 import time
+from contextlib import closing
 
 import httpx
 import pytest
 
-from benchmarks.small import documents, records, tasks
+from benchmarks.small import records, tasks
 from benchmarks.small.__main__ import main
 from benchmarks.small.alone import as_much_as_fits
-from benchmarks.small.proxy import merged, merging
+from benchmarks.small.proxy import Proxy, merged
 from rlm_rag.api import load
 from rlm_rag.models.tokens import count_tokens
 from tests.servers.loopback import failed, reply
@@ -29,15 +30,6 @@ said = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["cont
 print("what its code prints")
 print(json.dumps({"text": said, "stop_reason": "answered"}))
 """
-
-
-@pytest.fixture
-def small_sizes(monkeypatch):
-    for size in documents.SIZES:
-        monkeypatch.setitem(documents.SIZES, size, 20 << 10)
-    yield
-    documents.heap.cache_clear()
-    records.deliveries.cache_clear()
 
 
 @pytest.fixture
@@ -172,7 +164,7 @@ def test_neighbours_of_one_role_are_merged_and_what_was_read_is_counted(openai_s
     messages = [{"role": role, "content": content} for role, content in said]
     assert [each["content"] for each in merged(messages)] == ["s", "a\n\nb", "c"]
     openai_server.script = [reply("done"), failed(400, "no")]
-    with merging(openai_server.api_base) as proxy:
+    with closing(Proxy(openai_server.api_base)) as proxy:
         path = f"{proxy.api_base}/chat/completions"
         assert httpx.post(path, json={"messages": messages}).status_code == 200
         assert httpx.post(path, json={"messages": messages}).status_code == 400
@@ -189,7 +181,7 @@ def test_the_end_of_a_question_ends_what_its_model_is_still_asked(openai_server)
             httpx.post(path, json={"messages": []}, timeout=20)
         ended.set()
 
-    with merging(openai_server.api_base) as proxy:
+    with closing(Proxy(openai_server.api_base)) as proxy:
         thread = threading.Thread(target=ask, args=(f"{proxy.api_base}/chat/completions",))
         thread.start()
         while not openai_server.received:

@@ -70,10 +70,9 @@ def answered_code(text: str, suffix: str) -> str:
     text = text.strip()
     blocks: list[str] = _BLOCK.findall(text)
     grammar = grammar_of(f"answer{suffix}", b"")
-    for block in blocks if grammar is not None else ():
-        data = block.encode("utf-8", "replace")
-        if grammar is not None and len(data) <= _MAX_BYTES:
-            found = _first_function(data, grammar)
+    if grammar is not None:
+        for data in (block.encode("utf-8", "replace") for block in blocks):
+            found = _first_function(data, grammar) if len(data) <= _MAX_BYTES else b""
             if found:
                 return found.decode("utf-8", "replace")
     return blocks[0] if blocks else text
