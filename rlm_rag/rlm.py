@@ -24,7 +24,7 @@ from rlm_rag.engine.offers import AskUser, Tool, offers_of
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.pool import Share
 from rlm_rag.engine.run import Run
-from rlm_rag.errors import SessionError, SourceError, UsageError
+from rlm_rag.errors import SourceError, UsageError
 from rlm_rag.loaders.source import Source
 from rlm_rag.mapping import Map, map_options
 from rlm_rag.sandbox.confine.libraries import library_files
@@ -196,14 +196,7 @@ class RLM:
             SessionError: there is no such session, or it cannot be read.
             SourceError, EmptyCorpusError: as `load`.
         """
-        saved = None
-        if session is not None:
-            saved = SessionStore().load(session)
-            if saved is None:
-                raise SessionError(
-                    f"there is no session {session!r}",
-                    hint=f"there are: {', '.join(SessionStore().names()) or 'none'}",
-                )
+        saved = None if session is None else SessionStore().load_kept(session)
         return self.converse(corpus, saved)
 
     def converse(

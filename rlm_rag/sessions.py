@@ -128,6 +128,20 @@ class SessionStore:
         last = Carried.from_json(carried)
         return SavedConversation(sources, fingerprint, last, states(earlier, carried))
 
+    def load_kept(self, name: str) -> SavedConversation:
+        """Return a conversation.
+
+        Raises:
+            SessionError: there is none of that name, or it cannot be read.
+        """
+        saved = self.load(name)
+        if saved is None:
+            raise SessionError(
+                f"there is no session {name!r}",
+                hint=f"there are: {', '.join(self.names()) or 'none'}",
+            )
+        return saved
+
     def save_last(self, saved: SavedConversation) -> None:
         """Keep the last conversation that began with its first source; the oldest ones go.
 
@@ -158,14 +172,6 @@ class Hold(Closing):
         self._name = name
         self._fd = fd
 
-    def load(self) -> SavedConversation | None:
-        """Return the conversation, None where there is none of that name.
-
-        Raises:
-            SessionError: it cannot be read.
-        """
-        return self._store.load(self._name)
-
     def save(self, saved: SavedConversation) -> Path:
         """Write the conversation; return its file.
 
@@ -186,14 +192,15 @@ class HeldSessions(Closing):
         self._store = SessionStore()
         self._holds: dict[str, Hold] = {}
 
-    def load(self, name: str) -> SavedConversation | None:
+    def load(self, name: str, *, begins: bool) -> SavedConversation | None:
         """Hold the session of that name, and return it; None where there is none yet.
 
         Raises:
-            SessionError: another chat has it, or it cannot be read.
+            SessionError: another chat has it, it cannot be read, or there is none and it is not
+                to be begun.
         """
         self._holds[name] = self._store.hold(name)
-        return self._holds[name].load()
+        return self._store.load(name) if begins else self._store.load_kept(name)
 
     def save(self, name: str, saved: SavedConversation, *, replace: bool = False) -> Path:
         """Hold and write a session; one that this chat has not yet had only with `replace`.

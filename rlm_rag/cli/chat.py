@@ -132,9 +132,11 @@ def _conversation(
     goes_on: bool,
     quiet: bool,
 ) -> Iterator[Conversation]:
-    saved: SavedConversation | None = None if session is None else sessions.load(session)
+    saved: SavedConversation | None = None
+    if session is not None:
+        saved = sessions.load(session, begins=bool(sources))
     if not sources:
-        with rlm.conversation(session=session) as conversation:
+        with rlm.converse(None, saved) as conversation:
             say_warnings(conversation)
             yield conversation
         return
