@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -86,7 +85,7 @@ class Conversation(Closing):
     ) -> Answer:
         """The same, awaitable in any event loop; cancelling it ends the question."""
         with self._run(question, images, schema) as run:
-            return await asyncio.wrap_future(loop_thread().submit(run.execute()))
+            return await loop_thread().awaited(run.execute())
 
     def undo(self) -> str | None:
         """Drop the last question, its variables with it; return it, None where there is none.

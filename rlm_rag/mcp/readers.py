@@ -43,13 +43,13 @@ class Readers:
     async def aclose(self) -> None:
         """End the processes; requests under way fail. Idempotent."""
         for each in list(self._asked):
-            await asyncio.wrap_future(loop_thread().submit(each.aclose()))
+            await loop_thread().awaited(each.aclose())
 
     async def _retrieve(self, request: AnyRequest) -> Result:
         retriever = self._idle()
         self._asked[retriever] += 1
         try:
-            return await asyncio.wrap_future(loop_thread().submit(retriever.retrieve(request)))
+            return await loop_thread().awaited(retriever.retrieve(request))
         finally:
             self._asked[retriever] -= 1
 
