@@ -131,9 +131,9 @@ def _again(
         headers=headers,
         api_base=api_base,
         on_event=on_event,
+        on_text=on_text,
         offers=offers,
     )
-    options = replace(options, on_text=on_text)
     with _opened(corpus, root.options["source"]) as found:
         _check_corpus(found, root.corpus)
         return answer_of(

@@ -84,6 +84,7 @@ def from_trace(
     headers: Mapping[str, str],
     api_base: str | None,
     on_event: Callable[[Event], None] | None,
+    on_text: Callable[[ReplyText], None] | None,
     offers: Offers,
 ) -> RunOptions:
     """Return the options of a run that is taken up again.
@@ -122,6 +123,7 @@ def from_trace(
         trace=trace.path.parent,
         cache=cache if isinstance(cache, bool) else Path(cache),
         on_event=on_event,
+        on_text=on_text,
         offers=offers,
     )
 
