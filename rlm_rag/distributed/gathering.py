@@ -165,10 +165,13 @@ class GatheredHoldings:
             # What one index would not have met any more is not told of.
             said = [one for one in said if one[0] <= found[MAX_SYMBOLS][0]]
         texts = {text: number for number, text in reversed(said)}
+        # Where one shard found the name, what the others doubt is not doubted of the whole.
+        doubts = () if found else chain.from_iterable(part.doubts for part in parts)
         return LookedUp(
             tuple(found[: MAX_SYMBOLS + 1]),
             tuple(sorted((number, text) for text, number in texts.items())),
             any(part.late for part in parts),
+            tuple(sorted(doubts, key=_number)),
         )
 
     def told(self) -> Told:

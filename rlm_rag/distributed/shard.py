@@ -81,6 +81,7 @@ class Shard:
             found,
             found=tuple((self._numbers[at], symbol) for at, symbol in found.found),
             said=tuple((self._numbers[at], text) for at, text in found.said),
+            doubts=tuple((self._numbers[at], text) for at, text in found.doubts),
         )
 
     def told(self) -> Told:

@@ -16,6 +16,7 @@ from rlm_rag.distributed.gathering import GatheringAnswerer
 from rlm_rag.distributed.placement import numbers_by_shard, owner_of
 from rlm_rag.distributed.shard import Shard, ShardsLost
 from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes import parsers as parsing
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.holdings import OwnHoldings
 from rlm_rag.indexes.parsers import Parsers
@@ -38,7 +39,7 @@ from rlm_rag.indexes.requests import (
     TextResult,
 )
 from rlm_rag.packed import PackedCorpus
-from rlm_rag.packing import PackedWriter
+from rlm_rag.packing import pack
 
 R = TypeVar("R")
 
@@ -145,9 +146,7 @@ def parsers() -> Iterator[Parsers]:
 def packed(folder: Path, name: str, documents: Mapping[str, str]) -> PackedCorpus:
     path = folder / name
     path.unlink(missing_ok=True)
-    with PackedWriter(path) as writer:
-        for one, content in documents.items():
-            writer.add(one, content)
+    pack(documents.items(), path)
     return PackedCorpus.open(path)
 
 
@@ -209,6 +208,20 @@ def test_an_index_in_shards_is_described_as_one(tmp_path: Path, parsers: Parsers
         built = gathering.answer(IndexRequest())
         assert isinstance(built, IndexResult)
         assert (built.documents, built.windows, built.added) == (8, 8, 8)
+
+
+def test_where_no_shard_finds_a_name_what_was_only_scanned_is_said_as_of_the_whole(
+    tmp_path: Path, parsers: Parsers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsing, "MAX_PARSED_BYTES", 10)
+    expected = Answerer.of(packed(tmp_path, "alone", DOCUMENTS), parsers=parsers)
+    with in_shards(tmp_path, parsers, DOCUMENTS, 3) as (gathering, _):
+        for name in ("load", "LOADA", "absent"):
+            found = gathering.answer(SymbolsRequest(name))
+            assert found == expected.answer(SymbolsRequest(name))
+            assert isinstance(found, SymbolsResult)
+            assert ("a lexical scan found this" in str(found.note)) == (name != "absent")
+    expected.close()
 
 
 def test_a_lost_shard_is_named_in_every_answer(tmp_path: Path, parsers: Parsers) -> None:
