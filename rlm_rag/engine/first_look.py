@@ -7,13 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.view import View
 from rlm_rag.lines import split_lines
 from rlm_rag.sandbox.inside.records import rows_of
-from rlm_rag.sandbox.session import ServiceCall, ServiceError
 
 MAX_DOCUMENTS = 3
 MAX_LINES = 3
@@ -34,8 +32,7 @@ async def first_look(services: Services, view: View, question: str) -> str:
     Those are the files that it names, or else what a search for it finds. Of records two are
     shown as `records` gives them, else the definitions or the first lines: small models guess the
     form of records where they do not see it, and of a single one the 1.5B took a value for a
-    condition. Files of records that lie together are shown as one. What is asked of the index is
-    numbered 0, as of no block, so that the trace has it.
+    condition. Files of records that lie together are shown as one.
     """
     named = (await view.select(await globs_named(view, question))).paths
     if named:
@@ -92,16 +89,8 @@ async def globs_named(view: View, question: str) -> list[str]:
 
 
 async def _found(services: Services, question: str) -> Sequence[str]:
-    hits = await _served(services, "search", query=question, k=MAX_DOCUMENTS)
+    hits = await services.looked_up("search", query=question, k=MAX_DOCUMENTS)
     return [hit["path"] for hit in hits or ()]
-
-
-async def _served(services: Services, name: str, /, **arguments: Any) -> Any:
-    """Return what a service gives a block, None where it refuses; the trace has either."""
-    try:
-        return (await services.serve(ServiceCall(0, 1, name, (), arguments))).value
-    except ServiceError:
-        return None
 
 
 async def _look(services: Services, view: View, wanted: _Wanted) -> _Look:
@@ -117,7 +106,7 @@ async def _look(services: Services, view: View, wanted: _Wanted) -> _Look:
         return _Look(
             f"records({name!r}) is a list of dicts{of}:{shown}{more}", f"rows = records({name!r})"
         )
-    outline = await _served(services, "outline", path=path, budget_chars=OUTLINE_CHARS)
+    outline = await services.looked_up("outline", path=path, budget_chars=OUTLINE_CHARS)
     words = Counter(found[1] for found in _DEFINES.finditer(outline or ""))
     if words:
         word = words.most_common(1)[0][0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.view import View
-from rlm_rag.sandbox.session import ServiceCall, ServiceError
 
 LEAST_DOCUMENTS = 20
 """Of fewer the tree in the figures tells as much."""
@@ -18,15 +17,9 @@ BUDGET_CHARS = 1_200
 async def first_map(services: Services, view: View) -> str:
     """Return signatures of what the rest leans on most, empty where there is nothing to show.
 
-    It is asked for like a look-up of a block, numbered 0, so that the trace has it.
+    Documents without definitions have none.
     """
     if len(view) < LEAST_DOCUMENTS or view.total_bytes > MOST_BYTES:
         return ""
-    try:
-        reply = await services.serve(
-            ServiceCall(0, 0, "repo_map", (), {"budget_chars": BUDGET_CHARS})
-        )
-    except ServiceError:
-        # Documents without definitions have no map.
-        return ""
-    return reply.value if isinstance(reply.value, str) and ":" in reply.value else ""
+    shown = await services.looked_up("repo_map", budget_chars=BUDGET_CHARS)
+    return shown if isinstance(shown, str) and ":" in shown else ""

@@ -14,7 +14,6 @@ from rlm_rag.engine.services import Services
 from rlm_rag.engine.strategies.answering import Prepared
 from rlm_rag.engine.strategies.passages import Passages
 from rlm_rag.engine.view import View
-from rlm_rag.sandbox.session import ServiceCall, ServiceError
 
 MOST_TOKENS = 12_000
 """Passages shown at once: some 24 windows, beyond which a reader gains little and pays more."""
@@ -56,7 +55,6 @@ class Retrieve:
         self._coverage = coverage
         window = root.facts.context_window or UNKNOWN_WINDOW_TOKENS
         self._budget_tokens = min(most_tokens, int(window * WINDOW_SHARE))
-        self._calls = 0
 
     async def first(self) -> Prepared:
         """Return the passages for the question: definitions it names, exact words, then ranked."""
@@ -87,32 +85,22 @@ class Retrieve:
         )
 
     async def _search(self, passages: Passages, query: str, glob: str | None = None) -> None:
-        found = await self._ask("search", query=query, k=SEARCHED_WINDOWS, path_glob=glob)
+        found = await self._services.looked_up(
+            "search", query=query, k=SEARCHED_WINDOWS, path_glob=glob
+        )
         for hit in found or ():
             passages.want(hit["path"], hit["line"], hit["end_line"], _core(hit))
 
     async def _definitions(self, passages: Passages, name: str) -> None:
-        for symbol in (await self._ask("symbols", name=name.rpartition(".")[2]) or ())[:4]:
+        found = await self._services.looked_up("symbols", name=name.rpartition(".")[2])
+        for symbol in (found or ())[:4]:
             line = symbol["line"]
             passages.want(symbol["path"], line - 2, line + _DEFINITION_LINES)
 
     async def _exact(self, passages: Passages, words: str) -> None:
-        found = await self._ask("grep_context", pattern=re.escape(words), k=5)
+        found = await self._services.looked_up("grep_context", pattern=re.escape(words), k=5)
         for hit in (found or {}).get("hits", ()):
             passages.want(hit["path"], hit["line"] - _AROUND_LINES, hit["line"] + _AROUND_LINES)
-
-    async def _ask(self, service: str, /, **arguments: Any) -> Any:
-        """Return what a service gives a block, None where it refuses; the trace has either."""
-        self._calls += 1
-        given: Mapping[str, Any] = {
-            key: value for key, value in arguments.items() if value is not None
-        }
-        try:
-            return (
-                await self._services.serve(ServiceCall(self._calls, 0, service, (), given))
-            ).value
-        except ServiceError:
-            return None
 
 
 def _core(hit: Mapping[str, Any]) -> tuple[int, int] | None:

@@ -445,6 +445,7 @@ def test_a_small_model_is_shown_the_documents_that_the_question_is_about(
         "| year | visitors |\n|---|---|\n| 1995 | 6078 |\n| 1996 | 5576 |\n"
     )
     pages["notes/plan.txt"] = "Nothing to count.\n" * 500
+    seen: list[Event] = []
     with rlm_rag.load(pages) as loaded:
         ask(
             openai_server,
@@ -453,6 +454,7 @@ def test_a_small_model_is_shown_the_documents_that_the_question_is_about(
             reply('```repl\nFINAL(sum(r["visitors"] for r in records("017.md")))\n```'),
             question="How many visitors came to Lombaey in total?",
             model="qwen2.5-coder-1.5b",
+            on_event=seen.append,
         )
         shown = openai_server.prompts[0]
         ask(
@@ -465,6 +467,7 @@ def test_a_small_model_is_shown_the_documents_that_the_question_is_about(
         )
     row = "records('pages/017.md') is a list of dicts:\n  {'year': 1995, "
     assert row in shown
+    assert {event.block for event in seen if isinstance(event, Retrieved)} == {0}
     assert "notes/plan.txt begins:" in openai_server.prompts[1]
     assert row not in openai_server.prompts[1]
 
