@@ -19,11 +19,12 @@ from rlm_rag.models.base import Completion, ModelRequest
 from rlm_rag.models.messages import alternate, to_wire
 from rlm_rag.models.prices import Price, facts_of
 from rlm_rag.models.providers import (
-    OPENAI_COMPATIBLE,
+    CHAT_ENDPOINT,
     checked_api_base,
     checked_headers,
     is_loopback,
     key_of_address,
+    served_name,
     shown_address,
 )
 from rlm_rag.models.redact import provider_text, sent_keys
@@ -32,7 +33,6 @@ from rlm_rag.models.streamed import PARAMETERS, StreamedReply
 
 MAX_REPLY_BYTES = 64 * 1024 * 1024
 MAX_CONNECT_SECONDS = 30.0
-_ENDPOINT = "/chat/completions"
 _EVENTS = "text/event-stream"
 
 
@@ -58,10 +58,9 @@ class OpenAiCompatibleModel:
         price: Price | None = None,
     ) -> None:
         base = checked_api_base(api_base)
-        prefix, slash, rest = name.partition("/")
         self._name = name
-        self._served_name = rest if slash and prefix in OPENAI_COMPATIBLE else name
-        self._url = base if base.endswith(_ENDPOINT) else base + _ENDPOINT
+        self._served_name = served_name(name)
+        self._url = base if base.endswith(CHAT_ENDPOINT) else base + CHAT_ENDPOINT
         self._where = shown_address(base)
         self._local = is_loopback(base)
         self._price = facts_of(name, api_base=base, price=price).price
@@ -160,19 +159,19 @@ class OpenAiCompatibleModel:
                 "POST", self._url, content=content, headers=self._headers, timeout=timeout
             ) as response,
         ):
-            kind = response.headers.get("content-type", "")
-            streams = live is not None and kind.startswith(_EVENTS)
+            if not response.headers.get("content-type", "").startswith(_EVENTS):
+                live = None
             pieces: list[bytes] = []
             size = 0
             async for piece in response.aiter_bytes():
                 size += len(piece)
                 if size > MAX_REPLY_BYTES:
                     raise self._unreadable(f"it is larger than {MAX_REPLY_BYTES:,} bytes")
-                if live is not None and streams:
+                if live is not None:
                     live.feed(piece)
                 else:
                     pieces.append(piece)
-            if live is not None and streams:
+            if live is not None:
                 pieces.append(json.dumps(self._whole(live)).encode())
             return response.status_code, response.headers, b"".join(pieces)
 

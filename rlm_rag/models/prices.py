@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from rlm_rag.errors import UsageError
 from rlm_rag.models.context_size import local_context, local_path
 from rlm_rag.models.ollama import CONTEXT_TOKENS, is_ollama
-from rlm_rag.models.providers import HOSTS, OPENAI_COMPATIBLE, is_loopback
+from rlm_rag.models.providers import HOSTS, is_loopback, served_name
 
 _TABLE_NAME = "model_prices_and_context_window_backup.json"
 _TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
@@ -170,13 +170,12 @@ def _bare(model: str) -> str:
 
 
 def _entry(model: str, api_base: str | None) -> Mapping[str, Any]:
-    prefix, slash, rest = model.partition("/")
     if api_base is not None:
         provider = HOSTS.get(urlsplit(api_base).hostname or "")
         if provider is None:
             return {}
-        name = rest if slash and prefix in OPENAI_COMPATIBLE else model
-        return _entry(f"{provider}/{name}", None)
+        return _entry(f"{provider}/{served_name(model)}", None)
+    prefix, slash, rest = model.partition("/")
     table = _table()
     if model in table or not slash:
         return table.get(_bare(model), {})

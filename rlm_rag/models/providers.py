@@ -69,6 +69,8 @@ KEYLESS = frozenset(
 OPENAI_COMPATIBLE = frozenset(
     {"openai", "custom_openai", "hosted_vllm", "llamafile", "lm_studio", "openai_like"}
 )
+# Added to an API base, where a server takes chats.
+CHAT_ENDPOINT = "/chat/completions"
 # The providers behind addresses that users give by hand, for their key and their prices.
 HOSTS: Mapping[str, str] = {
     "api.openai.com": "openai",
@@ -100,6 +102,12 @@ def checked_api_base(api_base: str) -> str:
             hint="it looks like http://127.0.0.1:8080/v1 or https://host.example/v1",
         )
     return text
+
+
+def served_name(model: str) -> str:
+    """The name that a server of the OpenAI chat protocol knows a model by."""
+    prefix, slash, rest = model.partition("/")
+    return rest if slash and prefix in OPENAI_COMPATIBLE else model
 
 
 def shown_address(api_base: str) -> str:

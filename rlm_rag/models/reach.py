@@ -12,10 +12,11 @@ from rlm_rag.models import failures
 from rlm_rag.models.base import Message, ModelRequest, Usage
 from rlm_rag.models.openai_compatible import refusal_of
 from rlm_rag.models.providers import (
-    OPENAI_COMPATIBLE,
+    CHAT_ENDPOINT,
     checked_api_base,
     is_loopback,
     key_of_address,
+    served_name,
     shown_address,
 )
 from rlm_rag.models.redact import provider_text
@@ -25,7 +26,6 @@ LIST_SECONDS = 5.0
 ASK_SECONDS = 30.0
 # Some models think before they say a word.
 MOST_REPLY_TOKENS = 256
-_ENDPOINT = "/chat/completions"
 
 
 def find_served(name: str, *, api_base: str) -> str:
@@ -35,7 +35,7 @@ def find_served(name: str, *, api_base: str) -> str:
         UsageError: `api_base` is no http or https address.
         ModelError: it cannot be reached within `LIST_SECONDS`, refuses, or has no such model.
     """
-    base = checked_api_base(api_base).removesuffix(_ENDPOINT)
+    base = checked_api_base(api_base).removesuffix(CHAT_ENDPOINT)
     where = shown_address(base)
     key, variable = key_of_address(base)
     secrets = frozenset([key] if key else [])
@@ -59,8 +59,7 @@ def find_served(name: str, *, api_base: str) -> str:
 
 
 def _found(name: str, names: Sequence[str], where: str) -> str:
-    prefix, slash, rest = name.partition("/")
-    served = rest if slash and prefix in OPENAI_COMPATIBLE else name
+    served = served_name(name)
     if not names:
         return f"{where} answers, and lists no models"
     if served in names:
