@@ -15,7 +15,7 @@ from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.engine.prompts.texts import load_profile
 from rlm_rag.engine.strategies.retrieve import MOST_TOKENS, WINDOW_SHARE
-from rlm_rag.models.prices import ModelFacts, facts_of, parse_price
+from rlm_rag.models.prices import ModelFacts
 from rlm_rag.models.tokens import count_tokens
 
 # A token is about so many bytes of source code or prose (models.tokens).
@@ -151,8 +151,8 @@ def estimate_tokens(
 
     `told` is what the first prompt says besides its instructions.
     """
-    root = _estimated(names.model, settings)
-    sub = _estimated(names.sub_model or names.model, settings)
+    root = EstimatedModel(names.model, settings.facts(names.model))
+    sub = _sub(names, settings)
     first_tokens = count_tokens(f"{load_profile('standard').system}\n{told}")
     habits_of, shown_tokens = _strategy(strategy, corpus_tokens, root)
     cases = {
@@ -183,7 +183,7 @@ def estimate_map(
     limits: Limits,
 ) -> Estimate:
     """Return what asking `prompt` of texts of so many tokens may cost, each for itself."""
-    sub = _estimated(names.sub_model or names.model, settings)
+    sub = _sub(names, settings)
     window = sub.facts.context_window or UNKNOWN_WINDOW_TOKENS
     prompt_tokens = count_tokens(prompt) + _FRAME_TOKENS
     room = max(1, int(window * _TEXT_SHARE) - prompt_tokens)
@@ -208,6 +208,11 @@ def estimate_map(
     )
 
 
+def _sub(names: ModelNames, settings: ModelSettings) -> EstimatedModel:
+    name = names.sub_model or names.model
+    return EstimatedModel(name, settings.facts(name))
+
+
 def _strategy(
     strategy: str, corpus_tokens: int, root: EstimatedModel
 ) -> tuple[Mapping[str, Habits], int]:
@@ -223,11 +228,6 @@ def _strategy(
             return _MAPPED, pieces * _NOTE_TOKENS["likely"]
         case _:
             return HABITS, 0
-
-
-def _estimated(name: str, settings: ModelSettings) -> EstimatedModel:
-    price = None if settings.price is None else parse_price(settings.price)
-    return EstimatedModel(name, facts_of(name, api_base=settings.api_base, price=price))
 
 
 def _spend(

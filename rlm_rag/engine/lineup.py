@@ -18,7 +18,7 @@ from rlm_rag.models.absent import AbsentModel
 from rlm_rag.models.base import LanguageModel
 from rlm_rag.models.cache import ReplyCache, default_cache_file
 from rlm_rag.models.ollama import context_of, is_ollama
-from rlm_rag.models.prices import Price, facts_of, parse_price
+from rlm_rag.models.prices import ModelFacts, Price, facts_of, parse_price
 from rlm_rag.models.router import close_model, open_model, provider_name, replies_in_order
 from rlm_rag.models.sharing import SharedReplies
 
@@ -75,6 +75,26 @@ class ModelSettings:
     price: str | None = None
     temperature: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def given_price(self) -> Price | None:
+        """The price that is set, read.
+
+        Raises:
+            UsageError: it is none.
+        """
+        return None if self.price is None else parse_price(self.price)
+
+    def facts(self, name: str) -> ModelFacts:
+        """Return what is known of a model that is reached and asked so.
+
+        Raises:
+            UsageError: the price is none.
+        """
+        facts = facts_of(name, api_base=self.api_base, price=self.given_price)
+        if is_ollama(name):
+            return replace(facts, context_window=context_of(self.extra))
+        return facts
 
 
 @asynccontextmanager
@@ -177,10 +197,7 @@ class Lineup:
 
     def _opened(self, name: str) -> PricedModel:
         settings = self._settings
-        price = None if settings.price is None else parse_price(settings.price)
-        facts = facts_of(name, api_base=settings.api_base, price=price)
-        if is_ollama(name):
-            facts = replace(facts, context_window=context_of(settings.extra))
+        facts = settings.facts(name)
         limited = self._limits.usd is not None or self._pool.usd is not None
         if limited and facts.price is None:
             raise UsageError(
@@ -189,7 +206,7 @@ class Lineup:
             )
         provider = provider_name(name, api_base=settings.api_base)
         return PricedModel(
-            self._model(name, price),
+            self._model(name),
             facts,
             self._pool.limiter(provider),
             api_base=settings.api_base,
@@ -199,11 +216,16 @@ class Lineup:
             fallbacks=self._fallbacks,
         )
 
-    def _model(self, name: str, price: Price | None) -> LanguageModel:
+    def _model(self, name: str) -> LanguageModel:
         settings = self._settings
         if self._absent:
             return AbsentModel(name, self._absent)
-        return open_model(name, api_base=settings.api_base, headers=settings.headers, price=price)
+        return open_model(
+            name,
+            api_base=settings.api_base,
+            headers=settings.headers,
+            price=settings.given_price,
+        )
 
 
 def _check_extra(extra: Mapping[str, Any]) -> None:

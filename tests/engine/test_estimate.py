@@ -9,7 +9,8 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Limits, SearchableCorpus
-from rlm_rag.engine.estimate import Estimate
+from rlm_rag.engine.estimate import Estimate, estimate_map
+from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.models.tokens import count_tokens
 from tests.servers.loopback import Received, Step, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -142,3 +143,12 @@ def test_an_unknown_price_is_said_and_tokens_are_counted_all_the_same(
     assert said.high.input_tokens > 0
     assert any("not known" in line and "--price" in line for line in said.assumptions)
     assert said.to_dict()["likely"]["usd"] is None
+
+
+def test_the_parts_of_a_map_fit_the_context_that_ollama_is_asked_for() -> None:
+    def parts(**extra: int) -> int:
+        names, settings = ModelNames(model="ollama/llama3"), ModelSettings(extra=extra)
+        told = estimate_map([10_000], "Sum up.", names=names, settings=settings, limits=Limits())
+        return told.likely.calls
+
+    assert (parts(), parts(num_ctx=32_768), parts(num_ctx=4_096)) == (1, 1, 5)
