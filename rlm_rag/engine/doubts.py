@@ -128,15 +128,18 @@ class Doubts:
 
     def _found_none(self, text: str) -> bool:
         """Whether a small model counts nothing, most often by a condition that it guessed."""
-        figures = _numbers(_NOT_CLAIMED.sub(" ", text[:MAX_TEXT_CHARS]), _NUMBER)
-        return self.guided and self._counts and bool(figures) and set(figures) == {"0"}
+        return self.guided and self._counts and set(_claimed(text)) == {"0"}
 
     def _never_shown(self, text: str) -> list[str]:
-        claimed = _numbers(_NOT_CLAIMED.sub(" ", text[:MAX_TEXT_CHARS]), _NUMBER)
-        new = [number for number in dict.fromkeys(claimed) if number not in self._seen]
+        new = [number for number in dict.fromkeys(_claimed(text)) if number not in self._seen]
         if self._counts:
             return new
         return [number for number in new if float(number) > _OF_NO_WEIGHT]
+
+
+def _claimed(text: str) -> list[str]:
+    """The numbers that an answer states itself: none of code, quotes, places and list items."""
+    return _numbers(_NOT_CLAIMED.sub(" ", text[:MAX_TEXT_CHARS]), _NUMBER)
 
 
 def _numbers(text: str, form: re.Pattern[str]) -> list[str]:
