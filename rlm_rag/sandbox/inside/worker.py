@@ -167,7 +167,6 @@ class Worker:
         if init["task"] is not None:
             bound["task"] = init["task"]
         packed, documents = _opened(init)
-        tables = None if documents is None else Records(documents)
         if documents is not None:
             bound["context"] = bound["ctx"] = open_context(documents, init["shape"])
             if packed is not None:
@@ -186,14 +185,8 @@ class Worker:
             offered = {name: bound[name] for name in bound if services.offers(name)}
             return names.capabilities_text(offered, init["info"] if wrong else live)
 
-        def records(path: str | None = None) -> list[dict[str, Any]]:
-            """The rows of CSV, JSON, JSON lines and lines of name=value, as dicts."""
-            if tables is None:
-                raise ValueError("records: there is no corpus here")
-            return tables.of(path)
-
         bound["capabilities"] = capabilities
-        bound["records"] = records
+        bound["records"] = _records(documents)
         for function in _adding(services, bound.get("context"), documents):
             bound[function.__name__] = forgiving(function, services.said)
         space.bind(bound)
@@ -263,6 +256,19 @@ def _opened(init: dict[str, Any]) -> tuple[PackedCorpus | None, Documents | None
     # A text stays as it was given; what is added to it is found by search alone.
     added = () if init["shape"] == "text" else init["added"]
     return packed, Documents(packed, init["numbers"], added)
+
+
+def _records(documents: Documents | None) -> Callable[..., Any]:
+    """Return the function that reads the records of `documents`."""
+    tables = None if documents is None else Records(documents)
+
+    def records(path: str | None = None) -> list[dict[str, Any]]:
+        """The rows of CSV, JSON, JSON lines and lines of name=value, as dicts."""
+        if tables is None:
+            raise ValueError("records: there is no corpus here")
+        return tables.of(path)
+
+    return records
 
 
 def _adding(
