@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlm_rag.cli import streams, terminal
 from rlm_rag.cli.cited import CitedPlaces
 from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
+from rlm_rag.cli.spending import spent, unsent
 from rlm_rag.counts import counted
 from rlm_rag.errors import RunInterrupted
 from rlm_rag.trace.sanitize import only_visible, printable
@@ -17,6 +18,7 @@ from rlm_rag.trace.sanitize import only_visible, printable
 if TYPE_CHECKING:
     from rlm_rag.engine.answer import Answer
     from rlm_rag.engine.citations import Citation
+    from rlm_rag.models.base import Usage
 
 
 def answered(ask: Callable[[], Answer]) -> Answer:
@@ -132,8 +134,7 @@ def without_controls(text: str) -> str:
 
 
 def _show_figures(answer: Answer) -> None:
-    figures = answer.to_dict()
-    usage, coverage = figures["usage"], figures["coverage"]
+    coverage = answer.coverage.to_dict()
     covered = (
         f"searched {coverage['searched']:,} of {counted(coverage['files'], 'file')}, "
         f"grepped {coverage['grepped']:,}, read {coverage['read']:,}, "
@@ -141,13 +142,8 @@ def _show_figures(answer: Answer) -> None:
     )
     if coverage["unobserved"]:
         covered += ", blocks also used context itself"
-    price = "price unknown" if usage["usd"] is None else f"${usage['usd']:.4f}"
-    tokens = usage["input_tokens"] + usage["output_tokens"]
-    spent = (
-        f"{counted(answer.iterations, 'turn')}, {counted(usage['calls'], 'call')}, "
-        f"{counted(tokens, 'token')}, {price}"
-    )
-    streams.note(f"{covered}; {spent}{_saved(usage)}")
+    cost = f"{spent(answer.usage)}{_saved(answer.usage)}"
+    streams.note(f"{covered}; {counted(answer.iterations, 'turn')}, {cost}")
     if not answer.found and coverage["looked"]:
         looked = "; ".join(coverage["looked"][:MAX_LOOKED_SHOWN])
         streams.note(streams.one_line(f"looked for: {looked}"))
@@ -162,11 +158,9 @@ def _show_figures(answer: Answer) -> None:
         streams.note(f"trace: {answer.trace}")
 
 
-def _saved(usage: dict[str, Any]) -> str:
-    if not usage["cached_calls"]:
-        return ""
-    money = f", ${usage['saved_usd']:.4f} saved" if usage["saved_usd"] else ""
-    return f", {counted(usage['cached_calls'], 'call')} answered without sending{money}"
+def _saved(usage: Usage) -> str:
+    saved = f", ${usage.saved_usd:.4f} saved" if usage.saved_usd else ""
+    return f"{unsent(usage)}{saved}"
 
 
 def _exit_code(answer: Answer) -> int:

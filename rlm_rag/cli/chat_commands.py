@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.prompt import MAX_COMPLETIONS
+from rlm_rag.cli.spending import spent
 from rlm_rag.counts import counted
 from rlm_rag.errors import UsageError
 
@@ -40,13 +41,8 @@ def _undo(chat: Chat, _argument: str) -> None:
 
 
 def _cost(chat: Chat, _argument: str) -> None:
-    usage = chat.conversation.usage
-    price = "price unknown" if usage.usd is None else f"${usage.usd:.4f}"
-    tokens = usage.input_tokens + usage.output_tokens
-    streams.note(
-        f"{counted(len(chat.conversation.exchanges), 'question')}, {counted(usage.calls, 'call')}, "
-        f"{counted(tokens, 'token')}, {price}"
-    )
+    questions = counted(len(chat.conversation.exchanges), "question")
+    streams.note(f"{questions}, {spent(chat.conversation.usage)}")
 
 
 def _sources(chat: Chat, _argument: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlm_rag.cli import streams
-from rlm_rag.counts import counted
+from rlm_rag.cli.spending import estimated
 
 if TYPE_CHECKING:
     from rlm_rag.engine.estimate import Estimate
@@ -16,13 +16,7 @@ def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
     if as_json:
         streams.result_json(estimate.to_dict())
         return
-    for name, spend in (
-        ("low", estimate.low),
-        ("likely", estimate.likely),
-        ("high", estimate.high),
-    ):
-        money = "price unknown" if spend.usd is None else f"${spend.usd:.4f}"
-        tokens = f"{spend.input_tokens:,} tokens in, {spend.output_tokens:,} out"
-        streams.result(f"{name:<7} {money:>13}  {counted(spend.calls, 'call')}, {tokens}")
+    for name in ("low", "likely", "high"):
+        streams.result(estimated(name, getattr(estimate, name)))
     for assumption in estimate.assumptions:
         streams.note(assumption)

@@ -14,13 +14,13 @@ from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
 from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
 from rlm_rag.cli.options import LIMIT_DEFAULTS, json_option
 from rlm_rag.cli.progress import ERASE_LINE
+from rlm_rag.cli.spending import estimated
 from rlm_rag.counts import counted
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import UsageError
 from rlm_rag.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from rlm_rag.engine.estimate import Spend
     from rlm_rag.evals.config import RunConfig
     from rlm_rag.evals.costs import RunCost
     from rlm_rag.evals.runner import Progress
@@ -276,10 +276,7 @@ def _show_cost(cost: RunCost, *, as_json: bool) -> None:
     for each in cost.by_strategy:
         streams.result(f"{each.strategy}, {counted(each.samples, 'sample')}")
         for name in ("low", "likely", "high"):
-            spend: Spend = getattr(each, name)
-            money = "price unknown" if spend.usd is None else f"${spend.usd:.4f}"
-            tokens = f"{spend.input_tokens:,} tokens in, {spend.output_tokens:,} out"
-            streams.result(f"  {name:<7} {money:>13}  {counted(spend.calls, 'call')}, {tokens}")
+            streams.result(f"  {estimated(name, getattr(each, name))}")
     if not cost.by_strategy:
         streams.result("nothing: no model is asked")
 

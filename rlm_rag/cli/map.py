@@ -26,6 +26,7 @@ from rlm_rag.cli.options import (
     split_last,
     take_loading,
 )
+from rlm_rag.cli.spending import spent, unsent
 from rlm_rag.counts import counted
 from rlm_rag.errors import RlmRagError, UsageError
 from rlm_rag.setting_table import Value
@@ -194,17 +195,7 @@ def _ended(mapped: Map, *, as_json: bool, quiet: bool) -> int:
 
 def _note(summary: MapSummary) -> None:
     usage = summary.usage
-    price = "price unknown" if usage.usd is None else f"${usage.usd:.4f}"
-    tokens = usage.input_tokens + usage.output_tokens
-    cached = (
-        f", {counted(usage.cached_calls, 'call')} answered without sending"
-        if usage.cached_calls
-        else ""
-    )
-    streams.note(
-        f"{summary.answered:,} answered, {counted(usage.calls, 'call')}, "
-        f"{counted(tokens, 'token')}, {price}{cached}"
-    )
+    streams.note(f"{summary.answered:,} answered, {spent(usage)}{unsent(usage)}")
     if summary.truncated:
         cut = counted(summary.truncated, "answer was", "answers were")
         streams.note(f"{cut} cut by the model's output limit")
