@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import click
 from click.shell_completion import (
@@ -92,12 +92,16 @@ def choices(words: Sequence[str]) -> Completer:
     def completer(
         _context: click.Context, _parameter: click.Parameter, word: str
     ) -> list[CompletionItem]:
-        return [CompletionItem(one) for one in words if one.startswith(word)]
+        return _begun(words, word)
 
     return completer
 
 
-def runs(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+def _begun(words: Iterable[str], word: str) -> list[CompletionItem]:
+    return [CompletionItem(one) for one in words if one.startswith(word)]
+
+
+def runs(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
     """Complete the ids of runs on record, the latest first; files where none begins so."""
     from rlm_rag.errors import RlmRagError
     from rlm_rag.trace.store import TraceStore
@@ -107,14 +111,12 @@ def runs(_context: click.Context, _parameter: click.Parameter, word: str) -> lis
     except RlmRagError:
         # Nothing may be written where a person types.
         return []
-    found = [CompletionItem(one) for one in ("last", *reversed(ids)) if one.startswith(word)]
-    return found or [CompletionItem(word, type="file")]
+    return _begun(("last", *reversed(ids)), word) or files(context, parameter, word)
 
 
-def tasks(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+def tasks(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
     """Complete the names of benchmarks; files where none begins so."""
     from rlm_rag.evals.tasks import task_entries
 
-    names = [entry.name for entry in task_entries()]
-    found = [CompletionItem(name) for name in names if name.startswith(word)]
-    return found or [CompletionItem(word, type="file")]
+    names = (entry.name for entry in task_entries())
+    return _begun(names, word) or files(context, parameter, word)
