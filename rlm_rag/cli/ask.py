@@ -8,12 +8,14 @@ import click
 
 from rlm_rag.cli.answers import answered, show_answer
 from rlm_rag.cli.asking import (
-    announce,
     build_rlm,
+    cache_option,
     check_models,
     converse,
+    estimate_option,
     keep_last,
     settings_options,
+    take_settings,
 )
 from rlm_rag.cli.completion import files
 from rlm_rag.cli.display import choose_display
@@ -22,15 +24,12 @@ from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.model_options import model_options, take_models
 from rlm_rag.cli.offering import asker, offering_options, take_offering
 from rlm_rag.cli.options import (
-    LIMIT_DEFAULTS,
     json_option,
     opened,
     source_options,
     split_last,
     take_loading,
 )
-from rlm_rag.setting_table import Value
-from rlm_rag.settings import read_settings
 
 EXAMPLE = 'rlm-rag ask ./repo "Where is retry backoff computed?"'
 
@@ -43,8 +42,8 @@ EXAMPLE = 'rlm-rag ask ./repo "Where is retry backoff computed?"'
 @click.option(
     "--image", multiple=True, type=click.Path(dir_okay=False), help="Shown with the question."
 )
-@click.option("--cache", is_flag=True, help="Keep replies, and take those kept before.")
-@click.option("--estimate", is_flag=True, help="Say what it may cost, and send nothing.")
+@cache_option
+@estimate_option
 @click.option(
     "--require-citations", is_flag=True, help="Exit with 1 where none of them is verified."
 )
@@ -77,9 +76,8 @@ def ask(
     loading, models = take_loading(options), take_models(options)
     offering, schema = take_offering(options)
     # A switch that is not given leaves the choice to the environment and the files.
-    flags: dict[str, Value] = {"trace": False if no_trace else None, "cache": cache or None}
-    settings = read_settings(options | flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
-    announce(settings)
+    switches = {"trace": False if no_trace else None, "cache": cache or None}
+    settings = take_settings(options | switches, sources=sources)
     display = choose_display(quiet=quiet, verbose=verbose)
     check_models(settings, models, with_keys=not estimate)
     rlm = build_rlm(settings, display, ask_user=asker(display, quiet=quiet), **models, **offering)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,16 +11,21 @@ from rlm_rag.cli import streams
 from rlm_rag.cli.completion import choices
 from rlm_rag.cli.display import Display
 from rlm_rag.cli.model_options import ModelFlags
-from rlm_rag.cli.options import Command, decorated
+from rlm_rag.cli.options import LIMIT_DEFAULTS, Command, decorated
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import SessionError, TraceError
-from rlm_rag.setting_table import PROFILES, SANDBOXES, STRATEGIES
-from rlm_rag.settings import Settings
+from rlm_rag.setting_table import PROFILES, SANDBOXES, STRATEGIES, Value
+from rlm_rag.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from rlm_rag.api import SearchableCorpus
     from rlm_rag.conversation import Conversation
     from rlm_rag.rlm import RLM
+
+
+def _word_option(name: str, words: Sequence[str], text: str) -> Callable[[Command], Command]:
+    return click.option(name, metavar="|".join(words), shell_complete=choices(words), help=text)
+
 
 # Parsed by rlm_rag.settings like a variable or a file's value, hence plain text here.
 _NAMING_OPTIONS = (
@@ -29,12 +35,7 @@ _NAMING_OPTIONS = (
 )
 _SETTINGS_OPTIONS = (
     *_NAMING_OPTIONS,
-    click.option(
-        "--sandbox",
-        metavar="|".join(SANDBOXES),
-        shell_complete=choices(SANDBOXES),
-        help="What confines the code.",
-    ),
+    _word_option("--sandbox", SANDBOXES, "What confines the code."),
     click.option(
         "--sandbox-package",
         multiple=True,
@@ -45,18 +46,8 @@ _SETTINGS_OPTIONS = (
     click.option("--sandbox-image", metavar="IMAGE", help="The image of `--sandbox docker`."),
     click.option("--sandbox-memory", metavar="SIZE", help="Memory of the code, such as 2G."),
     click.option("--temperature", metavar="T", help="The provider's own if unset."),
-    click.option(
-        "--strategy",
-        metavar="|".join(STRATEGIES),
-        shell_complete=choices(STRATEGIES),
-        help="How the answer is sought.",
-    ),
-    click.option(
-        "--profile",
-        metavar="|".join(PROFILES),
-        shell_complete=choices(PROFILES),
-        help="The prompts of root models.",
-    ),
+    _word_option("--strategy", STRATEGIES, "How the answer is sought."),
+    _word_option("--profile", PROFILES, "The prompts of root models."),
     click.option("--max-iterations", metavar="N", help="Turns of the root model."),
     click.option("--max-depth", metavar="N", help="Levels of child models."),
     click.option("--max-calls", metavar="N", help="Requests to providers."),
@@ -66,6 +57,12 @@ _SETTINGS_OPTIONS = (
     click.option("--cell-seconds", metavar="S", help="Time of one block of code."),
     click.option("--max-errors", metavar="N", help="Failed turns in a row."),
     click.option("--concurrency", metavar="N", help="Calls in flight."),
+)
+cache_option = click.option(
+    "--cache", is_flag=True, help="Keep replies, and take those kept before."
+)
+estimate_option = click.option(
+    "--estimate", is_flag=True, help="Say what it may cost, and send nothing."
 )
 
 
@@ -79,8 +76,15 @@ def naming_options(command: Command) -> Command:
     return decorated(command, _NAMING_OPTIONS)
 
 
-def announce(settings: Settings) -> None:
-    """Say on standard error what was ignored of the settings, and that there is no sandbox."""
+def take_settings(options: Mapping[str, Value], *, sources: Sequence[str]) -> Settings:
+    """Read the settings, `options` first; say on standard error what of them is to be known.
+
+    That is what was ignored, and that there is no sandbox.
+
+    Raises:
+        SettingsError: as `read_settings`.
+    """
+    settings = read_settings(options, limit_defaults=LIMIT_DEFAULTS, sources=sources)
     for warning in settings.warnings:
         streams.note(streams.one_line(f"warning: {warning}"))
     if settings.sandbox == "none":
@@ -88,6 +92,7 @@ def announce(settings: Settings) -> None:
             "warning: no sandbox: code that the model writes runs with your own rights "
             f"({settings.origin('sandbox')})"
         )
+    return settings
 
 
 def check_models(settings: Settings, models: ModelFlags, *, with_keys: bool) -> None:

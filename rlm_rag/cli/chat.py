@@ -11,13 +11,14 @@ import click
 from rlm_rag.cli import failures, interrupts, streams
 from rlm_rag.cli.answers import answered, show_answer
 from rlm_rag.cli.asking import (
-    announce,
     build_rlm,
+    cache_option,
     check_models,
     converse,
     keep_last,
     say_warnings,
     settings_options,
+    take_settings,
 )
 from rlm_rag.cli.chat_commands import completions, run_command
 from rlm_rag.cli.completion import files
@@ -26,7 +27,6 @@ from rlm_rag.cli.exits import DONE, INTERRUPTED
 from rlm_rag.cli.model_options import model_options, take_models
 from rlm_rag.cli.offering import asker, offering_options, take_offering
 from rlm_rag.cli.options import (
-    LIMIT_DEFAULTS,
     STDIN,
     Loading,
     json_option,
@@ -36,8 +36,6 @@ from rlm_rag.cli.options import (
 )
 from rlm_rag.cli.prompt import Prompt
 from rlm_rag.errors import RlmRagError, UsageError
-from rlm_rag.setting_table import Value
-from rlm_rag.settings import read_settings
 
 if TYPE_CHECKING:
     from rlm_rag.conversation import Conversation
@@ -54,7 +52,7 @@ GREETING = "Ask; /help lists what else there is, Ctrl-D ends."
 @offering_options
 @click.option("--session", metavar="NAME", help="Go on with a session, or begin one; it is kept.")
 @click.option("--continue", "goes_on", is_flag=True, help="Go on from the last question of SOURCE.")
-@click.option("--cache", is_flag=True, help="Keep replies, and take those kept before.")
+@cache_option
 @click.option("--no-trace", is_flag=True, help="Keep no record of the runs.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but the answers.")
 @click.option("-v", "--verbose", is_flag=True, help="Show code and output as they run.")
@@ -81,9 +79,8 @@ def chat(
     _check(sources, session, goes_on)
     loading, models = take_loading(options), take_models(options)
     offering, schema = take_offering(options)
-    flags: dict[str, Value] = {"trace": False if no_trace else None, "cache": cache or None}
-    settings = read_settings(options | flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
-    announce(settings)
+    switches = {"trace": False if no_trace else None, "cache": cache or None}
+    settings = take_settings(options | switches, sources=sources)
     display = choose_display(quiet=quiet, verbose=verbose)
     check_models(settings, models, with_keys=True)
     rlm = build_rlm(settings, display, ask_user=asker(display, quiet=quiet), **models, **offering)

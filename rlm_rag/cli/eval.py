@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlm_rag.cli import completion, streams
-from rlm_rag.cli.asking import announce, check_models, settings_options
+from rlm_rag.cli.asking import check_models, estimate_option, settings_options, take_settings
 from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
 from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
-from rlm_rag.cli.options import LIMIT_DEFAULTS, json_option
+from rlm_rag.cli.options import json_option
 from rlm_rag.cli.progress import ERASE_LINE
 from rlm_rag.cli.spending import estimated
 from rlm_rag.counts import counted
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import UsageError
-from rlm_rag.settings import Settings, read_settings
+from rlm_rag.settings import Settings
 
 if TYPE_CHECKING:
     from rlm_rag.evals.config import RunConfig
@@ -65,7 +65,7 @@ def list_(as_json: bool) -> int:
 @click.option("--out", type=FOLDER, help="The run's folder; runs/TASK-TIME if unset.")
 @click.option("--parallel", type=click.IntRange(min=1), default=4, help="Samples at a time.")
 @click.option("--judge", metavar="NAME", help="A model that scores answers in place of the rule.")
-@click.option("--estimate", is_flag=True, help="Say what it may cost, and send nothing.")
+@estimate_option
 @settings_options
 @model_options
 @json_option
@@ -92,8 +92,7 @@ def run(
     models = take_models(options)
     sources = [each for each in (options["corpus"], options["data"]) if each]
     asked = {name: options.pop(name) for name in _TASK_OPTIONS}
-    settings = read_settings(options, limit_defaults=LIMIT_DEFAULTS, sources=sources)
-    announce(settings)
+    settings = take_settings(options, sources=sources)
     strategies = ("search",) if retrieval_only else _parted(named or settings.strategy)
     config = _config(tasks, strategies, asked, settings, models)
     if not retrieval_only:

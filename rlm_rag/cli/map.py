@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlm_rag.cli import streams, terminal
-from rlm_rag.cli.asking import announce, build_rlm, check_models, settings_options
+from rlm_rag.cli.asking import (
+    build_rlm,
+    cache_option,
+    check_models,
+    estimate_option,
+    settings_options,
+    take_settings,
+)
 from rlm_rag.cli.completion import files
 from rlm_rag.cli.display import Display, choose_display
 from rlm_rag.cli.estimate import show_estimate
 from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.model_options import model_options, take_models
 from rlm_rag.cli.options import (
-    LIMIT_DEFAULTS,
     STDIN,
     json_option,
     opened,
@@ -29,8 +35,6 @@ from rlm_rag.cli.options import (
 from rlm_rag.cli.spending import spent, unsent
 from rlm_rag.counts import counted
 from rlm_rag.errors import RlmRagError, UsageError
-from rlm_rag.setting_table import Value
-from rlm_rag.settings import read_settings
 
 if TYPE_CHECKING:
     from rlm_rag.engine.mapping import MapPlan, MapSummary
@@ -48,8 +52,8 @@ EXAMPLE = 'rlm-rag map ./repo "Which settings does it read?" -o settings.jsonl'
     metavar="FILE",
     help="Where the answers go, - for standard output; a file that has some is gone on with.",
 )
-@click.option("--cache", is_flag=True, help="Keep replies, and take those kept before.")
-@click.option("--estimate", is_flag=True, help="Say what it may cost, and send nothing.")
+@cache_option
+@estimate_option
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but the answers.")
 @settings_options
 @model_options
@@ -81,9 +85,8 @@ def map_(
     if out is None and not estimate:
         _check_prints(as_json=as_json)
     loading, models = take_loading(options), take_models(options)
-    flags: dict[str, Value] = {"cache": cache or None, "trace": False}
-    settings = read_settings(options | flags, limit_defaults=LIMIT_DEFAULTS, sources=sources)
-    announce(settings)
+    switches = {"cache": cache or None, "trace": False}
+    settings = take_settings(options | switches, sources=sources)
     check_models(settings, models, with_keys=not estimate)
     # Answers that come on the same terminal show how far it is.
     printing = out is None and terminal.is_terminal(sys.stdout)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlm_rag.cli import streams
-from rlm_rag.cli.asking import announce, build_rlm, check_models, settings_options
+from rlm_rag.cli.asking import build_rlm, check_models, settings_options, take_settings
 from rlm_rag.cli.completion import files
 from rlm_rag.cli.display import Silence
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
 from rlm_rag.cli.options import (
-    LIMIT_DEFAULTS,
     STDIN,
     Loading,
     source_options,
@@ -23,7 +22,7 @@ from rlm_rag.cli.options import (
     warn_of,
 )
 from rlm_rag.errors import MissingExtraError, ModelError, UsageError
-from rlm_rag.settings import Settings, read_settings
+from rlm_rag.settings import Settings
 
 if TYPE_CHECKING:
     from rlm_rag.api import SearchableCorpus
@@ -53,8 +52,7 @@ def mcp(sources: tuple[str, ...], http: bool, port: int | None, **options: Any) 
     """
     _check(sources, http, port)
     loading, models = take_loading(options), take_models(options)
-    settings = read_settings(options, limit_defaults=LIMIT_DEFAULTS, sources=sources)
-    announce(settings)
+    settings = take_settings(options, sources=sources)
     rlm = _answering(settings, models)
     from rlm_rag.mcp.serving import serve
 
