@@ -11,11 +11,10 @@ from rlm_rag.corpus import Corpus
 from rlm_rag.engine.citations import content_digest
 from rlm_rag.engine.quotes import marks_of
 from rlm_rag.errors import RlmRagError
-from rlm_rag.trace.events import Answered
 from rlm_rag.trace.reader import Trace
 from rlm_rag.trace.view.coverage import Documents
 from rlm_rag.trace.view.known import KnownLines, known_lines
-from rlm_rag.trace.view.page import Looked, root_answer
+from rlm_rag.trace.view.page import Looked
 from rlm_rag.trace.view.passages import Line, Passage
 
 # Lines around a citation, and the most that one may show.
@@ -35,7 +34,7 @@ def changed_since(trace: Trace) -> tuple[str, ...]:
     Raises:
         RlmRagError: as `load`.
     """
-    answer = root_answer(trace)
+    answer = trace.answer
     origin = _origin(trace)
     if answer is None or not answer.cited or not origin:
         return ()
@@ -50,19 +49,18 @@ def look_up(trace: Trace) -> Looked:
     digest is that of the run, the list of documents while the fingerprint of all is. Otherwise
     the lines are those of the trace, as far as it has them, and each passage says which.
     """
-    answer = root_answer(trace)
     origin = _origin(trace)
     if not origin:
-        return _looked(trace, answer, None, _NO_SOURCE)
+        return _looked(trace, None, _NO_SOURCE)
     if "://" in origin or _SECURE_COPY.search(origin):
-        return _looked(trace, answer, None, "its source is an address, and not fetched again")
+        return _looked(trace, None, "its source is an address, and not fetched again")
     try:
         with load_origin(origin) as corpus:
-            return _looked(trace, answer, corpus, "its source has changed since the run")
+            return _looked(trace, corpus, "its source has changed since the run")
     except RlmRagError as error:
-        return _looked(trace, answer, None, f"its source cannot be read: {str(error).rstrip('.')}")
+        return _looked(trace, None, f"its source cannot be read: {str(error).rstrip('.')}")
     except (ValueError, TypeError, StopIteration):
-        return _looked(trace, answer, None, _NO_SOURCE)
+        return _looked(trace, None, _NO_SOURCE)
 
 
 def _origin(trace: Trace) -> str | None:
@@ -75,7 +73,8 @@ def _is_same(corpus: Corpus, path: str, cited: Mapping[str, str]) -> bool:
     return document is not None and content_digest(document.content) == cited.get(path)
 
 
-def _looked(trace: Trace, answer: Answered | None, corpus: Corpus | None, why: str) -> Looked:
+def _looked(trace: Trace, corpus: Corpus | None, why: str) -> Looked:
+    answer = trace.answer
     recorded = trace.root.corpus.get("fingerprint") if trace.root is not None else None
     documents = Documents(None, f"Only documents that the run saw are shown: {why}.")
     if corpus is not None and corpus.fingerprint == recorded:
@@ -109,9 +108,10 @@ def _passage(
     if path in whole:
         return _from_source(whole[path], shown, quote, cut)
     texts = [known[path].get(number) for number in shown]
-    note = _origin_note(citation, texts, known[path], shown, why) + cut
-    if not any(text is not None for text in texts):
-        return Passage((), note)
+    if all(text is None for text in texts):
+        said = f"The trace does not have these lines, and {why}."
+        return Passage((), ("" if citation.get("status") == "false" else said) + cut)
+    note = _trace_note(texts, known[path], shown, why) + cut
     return Passage(_lines(texts, first, shown, quote), note)
 
 
@@ -125,17 +125,8 @@ def _from_source(lines: Sequence[str], shown: range, quote: str, cut: str) -> Pa
     return Passage(_lines(texts, begin, cited, quote), note)
 
 
-def _origin_note(
-    citation: Mapping[str, Any],
-    texts: Sequence[str | None],
-    known: KnownLines,
-    shown: range,
-    why: str,
-) -> str:
+def _trace_note(texts: Sequence[str | None], known: KnownLines, shown: range, why: str) -> str:
     """Say what of the lines the trace has, and why they are taken from it."""
-    if not any(text is not None for text in texts):
-        said = f"The trace does not have these lines, and {why}."
-        return "" if citation.get("status") == "false" else said
     trimmed = any(number in known.trimmed and number not in known.whole for number in shown)
     gaps = " Lines that it does not have are left out." if None in texts else ""
     indent = " They come from a search, which trims indentation." if trimmed else ""

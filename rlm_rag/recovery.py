@@ -22,7 +22,7 @@ from rlm_rag.engine.past import Past
 from rlm_rag.engine.run import Run
 from rlm_rag.errors import DivergedError, TraceError, UsageError
 from rlm_rag.loaders.source import Source
-from rlm_rag.trace.events import Answered, Event
+from rlm_rag.trace.events import Event
 from rlm_rag.trace.reader import Trace, read_trace
 from rlm_rag.trace.store import TraceStore
 
@@ -96,8 +96,7 @@ def replay(
         DivergedError: the corpus, a prompt, a block's code or output, or the answer differs.
     """
     trace = _read(run)
-    ends = [end for end in trace.of_type(Answered) if end.run == started(trace).run]
-    if not ends or ends[-1].stop_reason == "interrupted":
+    if trace.answer is None or trace.answer.stop_reason == "interrupted":
         raise TraceError(
             f"the run of {trace.path} did not come to an answer",
             hint="go on with it: rlm-rag trace resume RUN",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
@@ -115,10 +114,6 @@ class Page:
         )  # fmt: skip
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.send("Emulation.setEmulatedMedia", features=features)
-
-    def screenshot(self, file: Path) -> None:
-        """Keep what can be seen as a PNG."""
-        file.write_bytes(base64.b64decode(self.send("Page.captureScreenshot")["data"]))
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._held:

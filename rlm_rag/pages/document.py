@@ -29,11 +29,6 @@ def asset(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text("utf-8").replace("\r\n", "\n")
 
 
-def base_style() -> str:
-    """Return the style that all pages share: colours of both themes, type, tables, buttons."""
-    return asset(__package__, "base.css")
-
-
 def theme_script() -> str:
     """Return the script of the button `#theme`, which chooses between the themes."""
     return asset(__package__, "theme.js")
@@ -46,27 +41,29 @@ def document(
     *,
     title: str,
     body: str,
-    styles: Sequence[str],
+    style: str,
     scripts: Sequence[str] = (),
     data: Iterable[tuple[str, str]] = (),
 ) -> Iterator[str]:
     """Yield the text of a page in pieces; `body` is HTML, everything in it escaped by the caller.
 
-    `data` are ids and texts of JSON made by `json_text`; they stand before the scripts. The text
-    is to be written as UTF-8 with line ends as they are, or the digests no longer fit.
+    It has `THEME_BUTTON`. `style` comes after what all pages share, `scripts` after that of the
+    button; `data` are ids and texts of JSON made by `json_text`, which stand before the scripts.
+    The text is to be written as UTF-8 with line ends as they are, or the digests no longer fit.
     """
+    styles = (asset(__package__, "base.css"), style)
+    script = "\n".join([theme_script(), *scripts])
     yield (
-        f'{BEGINNING} content="{_policy(styles, scripts)}">\n'
+        f'{BEGINNING} content="{_policy(styles, script)}">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
         f"<title>{escaped(title)}</title>{_EMPTY_ICON}\n"
     )
-    yield from (f"<style>{style}</style>\n" for style in styles)
+    yield from (f"<style>{each}</style>\n" for each in styles)
     yield f"</head>\n<body>\n{body}\n"
     for name, text in data:
         yield f'<script type="application/json" id="{name}">{text}</script>\n'
-    yield from (f"<script>{script}</script>\n" for script in scripts)
-    yield "</body></html>\n"
+    yield f"<script>{script}</script>\n</body></html>\n"
 
 
 def json_text(value: Any) -> str:
@@ -84,11 +81,11 @@ def escaped(text: str) -> str:
     return escape(text.encode("utf-8", "backslashreplace").decode())
 
 
-def _policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
+def _policy(styles: Iterable[str], script: str) -> str:
     rules = [
         "default-src 'none'",
         f"style-src {_digests(styles)}",
-        f"script-src {_digests(scripts)}",
+        f"script-src {_digests([script])}",
         "img-src data:",
         "base-uri 'none'",
         "form-action 'none'",
@@ -98,6 +95,6 @@ def _policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
     return "; ".join(rules)
 
 
-def _digests(texts: Sequence[str]) -> str:
+def _digests(texts: Iterable[str]) -> str:
     found = (b64encode(sha256(text.encode()).digest()).decode() for text in texts)
-    return " ".join(f"'sha256-{digest}'" for digest in found) or "'none'"
+    return " ".join(f"'sha256-{digest}'" for digest in found)

@@ -62,14 +62,21 @@ class Trace:
         return next(iter(self.of_type(RunStarted)), None)
 
     @property
+    def answer(self) -> Answered | None:
+        """What the root's run ended with last, None where it has no end yet."""
+        root = self.root
+        ends = [end for end in self.of_type(Answered) if root is not None and end.run == root.run]
+        return ends[-1] if ends else None
+
+    @property
     def ended(self) -> bool:
         """Whether the root has answered, and was not taken up again since."""
-        root = self.root
+        answer = self.answer
         ended = False
         for event in self.events:
             if isinstance(event, Resumed):
                 ended = False
-            elif isinstance(event, Answered) and root is not None and event.run == root.run:
+            elif event is answer:
                 ended = True
         return ended
 

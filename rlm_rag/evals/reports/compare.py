@@ -11,7 +11,7 @@ from rlm_rag.errors import UsageError
 from rlm_rag.evals.intervals import difference_interval, mcnemar
 from rlm_rag.evals.record import Record
 from rlm_rag.evals.reports.cells import ALL_LENGTHS, Unit, bucket_of, units_of
-from rlm_rag.evals.reports.report import names_of
+from rlm_rag.evals.reports.report import asked_lengths, names_of
 from rlm_rag.evals.run_folder import RunFolder
 
 # Fractions are sums of tenths and thirds.
@@ -62,7 +62,7 @@ def compare(folders: Sequence[RunFolder]) -> list[Comparison]:
         UsageError: there is nothing to compare.
         RunFolderError: a folder cannot be read.
     """
-    lengths = {tokens for folder in folders for tokens in folder.config.lengths}
+    lengths = asked_lengths(folders)
     comparisons = [
         found for first, second in _sides(folders) for found in _compared(first, second, lengths)
     ]

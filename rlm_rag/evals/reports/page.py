@@ -8,14 +8,7 @@ from rlm_rag.evals.reports.cells import Cell
 from rlm_rag.evals.reports.curves import Point, chart, colour
 from rlm_rag.evals.reports.report import Report
 from rlm_rag.evals.reports.words import COLUMNS, NOTE, facts, percent, row
-from rlm_rag.pages.document import (
-    THEME_BUTTON,
-    asset,
-    base_style,
-    document,
-    escaped,
-    theme_script,
-)
+from rlm_rag.pages.document import THEME_BUTTON, asset, document, escaped
 
 
 def to_html(report: Report) -> str:
@@ -36,8 +29,7 @@ def to_html(report: Report) -> str:
     pieces = document(
         title="Benchmarks",
         body=f"<main>{''.join(body)}</main>",
-        styles=[base_style(), asset(__package__, "page.css")],
-        scripts=[theme_script()],
+        style=asset(__package__, "page.css"),
     )
     return "".join(pieces)
 

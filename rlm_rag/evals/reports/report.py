@@ -72,8 +72,8 @@ def report_of(folders: Sequence[RunFolder]) -> Report:
         if len(folders) > 1:
             mine = [replace(each, strategy=f"{name}: {each.strategy}") for each in mine]
         records += mine
-    lengths = {tokens for folder in folders for tokens in folder.config.lengths}
-    return Report(runs=tuple(summaries), cells=tuple(cells_of(records, lengths=lengths)))
+    cells = cells_of(records, lengths=asked_lengths(folders))
+    return Report(runs=tuple(summaries), cells=tuple(cells))
 
 
 def names_of(folders: Sequence[RunFolder]) -> list[str]:
@@ -82,6 +82,11 @@ def names_of(folders: Sequence[RunFolder]) -> list[str]:
     if len(set(names)) == len(names):
         return names
     return [str(folder.path) for folder in folders]
+
+
+def asked_lengths(folders: Sequence[RunFolder]) -> set[int]:
+    """Return the lengths that were asked for in any of the runs, in tokens."""
+    return {tokens for folder in folders for tokens in folder.config.lengths}
 
 
 def _summary(name: str, folder: RunFolder, records: Sequence[Record]) -> Summary:

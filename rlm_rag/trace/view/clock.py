@@ -13,11 +13,9 @@ from rlm_rag.trace.reader import Record
 class Axis:
     """What the axis spans, in seconds from 0.
 
-    `started` is the time at 0 as the trace has it; `pauses` are the places where a pause was
-    cut out, each with its length.
+    `pauses` are the places where a pause was cut out, each with its length.
     """
 
-    started: str
     seconds: float
     pauses: tuple[tuple[float, float], ...]
 
@@ -30,7 +28,6 @@ class Clock:
 
     def __init__(self) -> None:
         self._zero: datetime | None = None
-        self._started = ""
         self._last = 0.0
         self._cut = 0.0
         self._pauses: list[tuple[float, float]] = []
@@ -47,7 +44,7 @@ class Clock:
 
     def axis(self) -> Axis:
         """Return the axis of the records given so far."""
-        return Axis(self._started, self._last, tuple(self._pauses))
+        return Axis(self._last, tuple(self._pauses))
 
     def _elapsed(self, time: str) -> float:
         try:
@@ -57,5 +54,5 @@ class Clock:
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         if self._zero is None:
-            self._zero, self._started = moment, time
+            self._zero = moment
         return (moment - self._zero).total_seconds()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -124,7 +124,7 @@ class Coverage:
         return found
 
 
-def _merged(ranges: Sequence[tuple[int, int]]) -> Ranges:
+def _merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
     merged: Ranges = []
     for first, last in sorted(ranges):
         if merged and first <= merged[-1][1] + 1:
@@ -142,14 +142,12 @@ def _place(place: Sequence[Any]) -> tuple[str, int, int]:
     return "", 1, 0
 
 
-def _pairs(listed: Any) -> list[tuple[int, int]]:
-    return [(first, last) for _, first, last in map(_place, _with_path(listed)) if first <= last]
-
-
-def _with_path(listed: Any) -> Iterator[Sequence[Any]]:
+def _pairs(listed: Any) -> Iterator[tuple[int, int]]:
+    """Ranges as a summary lists them, without what is none."""
     for each in listed if isinstance(listed, list) else ():
-        if isinstance(each, list):
-            yield ["", *each]
+        match each:
+            case [int() as first, int() as last] if first <= last:
+                yield first, last
 
 
 def _texts(value: Any) -> list[str]:

@@ -31,6 +31,11 @@ const Data = (() => {
     return chunk[number - index.chunks[low]];
   }
 
+  /** The nodes that stand beside a node, itself among them. */
+  function siblings(number) {
+    return nodes.parent[number] < 0 ? roots : kids[nodes.parent[number]];
+  }
+
   /** The numbers from the root down to a node. */
   function path(number) {
     const found = [];
@@ -43,7 +48,7 @@ const Data = (() => {
     return Math.max(0, (nodes.end[number] ?? index.seconds) - nodes.start[number]);
   }
 
-  return { index, nodes, size, kids, roots, payload, path, seconds };
+  return { index, nodes, kids, roots, payload, siblings, path, seconds };
 })();
 
 const Show = {

@@ -2,7 +2,6 @@
 const Views = (() => {
   const names = ["answer", "timeline", "coverage"];
   const tab = (name) => document.getElementById(`tab-${name}`);
-  const made = new Set();
   let chosen = "";
 
   function choose(name) {
@@ -14,9 +13,8 @@ const Views = (() => {
       tab(each).tabIndex = each === name ? 0 : -1;
       document.getElementById(each).hidden = each !== name;
     }
-    if (name === "coverage" && !made.has(name)) Coverage.start();
+    if (name === "coverage" && !document.getElementById(name).firstChild) Coverage.start();
     if (name === "timeline") Timeline.shown();
-    made.add(name);
   }
 
   function focus() {

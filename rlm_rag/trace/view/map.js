@@ -14,7 +14,7 @@ const Coverage = (() => {
   const documents = coverage.documents.map(([path, lines, ranges, nodes, grepped]) => {
     const counts = ranges.map((some) => some.reduce((sum, [first, last]) => sum + last - first + 1, 0));
     const least = Math.max(0, ...ranges.flat().map(([, last]) => last));
-    return { path, lines, ranges, nodes, grepped, counts, size: Math.max(1, lines ?? least), seen: counts.some(Boolean) };
+    return { path, lines, ranges, nodes, grepped, counts, size: Math.max(1, lines ?? least), seen: counts.reduce((sum, count) => sum + count) };
   });
 
   function shape(tag, attributes) {
@@ -31,12 +31,12 @@ const Coverage = (() => {
       const names = each.path.split("/");
       for (const name of names.slice(0, -1)) {
         at.size += each.size;
-        at.seen += each.seen ? 1 : 0;
+        at.seen += each.seen;
         if (!at.children.has(name)) at.children.set(name, { name, size: 0, seen: 0, children: new Map() });
         at = at.children.get(name);
       }
       at.size += each.size;
-      at.seen += each.seen ? 1 : 0;
+      at.seen += each.seen;
       at.children.set(`/${names.at(-1)}`, { name: names.at(-1), size: each.size, document: each });
     }
     return root;
@@ -60,7 +60,7 @@ const Coverage = (() => {
       const row = [items[at]];
       let sum = items[at].size;
       at += 1;
-      while (at < items.length && worst([...row.slice(0, 1), items[at]], sum + items[at].size, side, scale) <= worst(row, sum, side, scale)) {
+      while (at < items.length && worst([row[0], items[at]], sum + items[at].size, side, scale) <= worst(row, sum, side, scale)) {
         row.push(items[at]);
         sum += items[at].size;
         at += 1;
@@ -148,7 +148,7 @@ const Coverage = (() => {
   }
 
   function table() {
-    const order = [...documents].sort((one, other) => other.counts.reduce((a, b) => a + b) - one.counts.reduce((a, b) => a + b) || Number(other.grepped) - Number(one.grepped));
+    const order = [...documents].sort((one, other) => other.seen - one.seen || Number(other.grepped) - Number(one.grepped));
     const body = Dom.make("tbody");
     const more = Dom.gradually(body, order, (each) => {
       const name = Dom.button(each.path, () => tell(each), { class: "link" });

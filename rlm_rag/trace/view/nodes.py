@@ -67,13 +67,12 @@ NOTHING = Spent()
 def spent_of(usage: Mapping[str, Any]) -> Spent:
     """Return a usage as a trace has it; what is no number counts as none."""
     usd = usage.get("usd")
-    known = isinstance(usd, int | float) and abs(usd) < _MOST
     return Spent(
         calls=_count(usage.get("calls")),
         input_tokens=_count(usage.get("input_tokens")),
         cached_tokens=_count(usage.get("cached_tokens")),
         output_tokens=_count(usage.get("output_tokens")),
-        usd=float(usd) if known and usd is not None else None,
+        usd=float(usd) if isinstance(usd, int | float) and abs(usd) < _MOST else None,
     )
 
 

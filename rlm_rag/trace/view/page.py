@@ -6,14 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rlm_rag.pages.document import (
-    THEME_BUTTON,
-    asset,
-    base_style,
-    document,
-    json_text,
-    theme_script,
-)
+from rlm_rag.pages.document import THEME_BUTTON, asset, document, json_text
 from rlm_rag.trace.events import Answered
 from rlm_rag.trace.reader import Trace
 from rlm_rag.trace.sanitize import printable, printable_line
@@ -38,13 +31,6 @@ class Looked:
     documents: Documents
 
 
-def root_answer(trace: Trace) -> Answered | None:
-    """Return what a run ended with; None where it has no end yet."""
-    root = trace.root
-    ends = [end for end in trace.of_type(Answered) if root is not None and end.run == root.run]
-    return ends[-1] if ends else None
-
-
 def view_page(trace: Trace, looked: Looked) -> Iterator[str]:
     """Yield the page in pieces of text, to be written as UTF-8 with line ends as they are.
 
@@ -53,7 +39,7 @@ def view_page(trace: Trace, looked: Looked) -> Iterator[str]:
     tree, clock, coverage = Tree(), Clock(), Coverage()
     for record in trace.records:
         coverage.add(record.event, tree.add(record.event, clock.seconds(record)))
-    answer = root_answer(trace)
+    answer = trace.answer
     payloads = Payloads()
     nodes = _columns(tree.nodes(), payloads)
     index = {
@@ -67,8 +53,8 @@ def view_page(trace: Trace, looked: Looked) -> Iterator[str]:
     yield from document(
         title=f"{parts.title(question)} · rlm-rag",
         body=asset(__package__, "page.html").replace("<!-- theme -->", THEME_BUTTON),
-        styles=[base_style(), asset(__package__, "view.css")],
-        scripts=["\n".join([theme_script(), *(asset(__package__, f"{n}.js") for n in _SCRIPTS)])],
+        style=asset(__package__, "view.css"),
+        scripts=[asset(__package__, f"{name}.js") for name in _SCRIPTS],
         data=_data(index, payloads),
     )
 
@@ -86,13 +72,11 @@ def _head(trace: Trace, answer: Answered | None, axis: Axis) -> dict[str, Any]:
         "question": printable(root.question) if root else "",
         "model": printable_line(root.model) if root else "",
         "strategy": printable_line(root.strategy) if root else "",
-        "version": printable_line(root.version) if root else "",
         "stop_reason": _stop_reason(trace, answer),
         "torn": trace.torn,
         "goes_on": trace.goes_on,
         "answer": printable(answer.text) if answer else None,
         "seconds": axis.seconds,
-        "started": printable_line(axis.started),
         "pauses": axis.pauses,
     }
 
@@ -133,7 +117,6 @@ def _citations(answer: Answered | None, passages: Sequence[Passage]) -> list[dic
             "end_line": _line(citation.get("end_line")),
             "quote": printable(str(citation.get("quote") or "")),
             "status": printable_line(str(citation.get("status", ""))),
-            "verified": citation.get("verified") is True,
             "note": printable(passage.note),
             "lines": [
                 [line.number, line.cited, [[printable(text), mark] for text, mark in line.pieces]]

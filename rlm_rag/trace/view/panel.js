@@ -26,10 +26,10 @@ const Panel = (() => {
     return list;
   }
 
-  function partsOf(number, { open }) {
+  function partsOf(number) {
     return Data.nodes.parts[number].map(([label, form, payload]) =>
       Dom.fold(label, () => Dom.part(form, Data.payload(payload)), {
-        open: open && !QUIET.has(label) && !label.includes("system"),
+        open: !QUIET.has(label) && !label.includes("system"),
       }),
     );
   }
@@ -49,7 +49,7 @@ const Panel = (() => {
     const light = kind !== "run" && kind !== "call" && kind !== "retrieval";
     return Dom.fold(head, () => {
       const box = Dom.make("div", { class: "inner" });
-      if (kind !== "run") box.append(...partsOf(number, { open: true }));
+      if (kind !== "run") box.append(...partsOf(number));
       box.append(...kidsOf(number));
       box.append(Dom.button("Show in the timeline", () => Timeline.reveal(number), { class: "quiet" }));
       return box;
@@ -90,7 +90,7 @@ const Panel = (() => {
       const title = Dom.make("h2", { tabindex: "-1" }, Data.nodes.title[number]);
       const back = Dom.button("Back to the steps", close, { class: "quiet back" });
       panel.replaceChildren(back, crumbs(number), title, chips(number));
-      panel.append(...partsOf(number, { open: true }), ...kidsOf(number));
+      panel.append(...partsOf(number), ...kidsOf(number));
       panel.scrollTop = 0;
       Search.mark(panel);
     }

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rlm_rag.counts import counted
 from rlm_rag.trace.events import (
     Answered,
     BlockOutput,
@@ -15,10 +16,9 @@ from rlm_rag.trace.events import (
     Retrieved,
     RunStarted,
     Served,
-    TurnStarted,
 )
 from rlm_rag.trace.sanitize import printable, printable_line
-from rlm_rag.trace.view.nodes import TITLE_CHARS, Part
+from rlm_rag.trace.view.nodes import TITLE_CHARS, Form, Part
 
 ESTIMATE = "Estimate"
 
@@ -31,9 +31,14 @@ def title(text: str) -> str:
     return printable_line(line[: TITLE_CHARS - 1] + "…" if len(line) > TITLE_CHARS else line)
 
 
+def text_part(label: str, text: str, form: Form = "text") -> Part:
+    """A text as it was written."""
+    return Part(label, form, printable(text))
+
+
 def run_parts(event: RunStarted) -> Iterator[Part]:
     """The question, and what the run was started with."""
-    yield Part("Question", "markdown", printable(event.question))
+    yield text_part("Question", event.question, "markdown")
     facts = {
         "model": event.model,
         "sub-model": event.sub_model,
@@ -50,18 +55,16 @@ def run_parts(event: RunStarted) -> Iterator[Part]:
         yield Part("Options", "facts", _facts(event.options))
 
 
-def message_parts(event: TurnStarted) -> Iterator[Part]:
-    """What the root model was told since its last turn, a part a message."""
-    for message in event.messages:
+def message_parts(messages: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+    """What a model was told, a part a message."""
+    for message in messages:
         role = title(str(message.get("role", "")))
-        yield Part(f"Prompt, {role}", "text", printable(str(message.get("content", ""))))
+        yield text_part(f"Prompt, {role}", str(message.get("content", "")))
 
 
 def call_parts(event: CallSent) -> Iterator[Part]:
     """What a sub-model was asked; a root model's prompt stands in its turn."""
-    for message in event.messages:
-        role = title(str(message.get("role", "")))
-        yield Part(f"Prompt, {role}", "text", printable(str(message.get("content", ""))))
+    yield from message_parts(event.messages)
     if event.estimate:
         yield Part(ESTIMATE, "facts", _facts(event.estimate))
 
@@ -71,17 +74,12 @@ def asked(event: CallSent) -> str:
     return title(str(event.messages[-1].get("content", ""))) if event.messages else ""
 
 
-def code(text: str) -> str:
-    """Return a block's code as it can be shown."""
-    return printable(text)
-
-
 def reply_parts(event: ReplyReceived) -> Iterator[Part]:
     """What came back, and what it cost."""
     if event.error is not None:
-        yield Part("Error", "error", printable(event.error))
+        yield text_part("Error", event.error, "error")
     if event.text or event.error is None:
-        yield Part("Reply", "markdown", printable(event.text))
+        yield text_part("Reply", event.text, "markdown")
     facts = {"finish reason": event.finish_reason, **event.usage}
     yield Part("Usage", "facts", _facts(facts))
 
@@ -89,13 +87,13 @@ def reply_parts(event: ReplyReceived) -> Iterator[Part]:
 def output_parts(event: BlockOutput) -> Iterator[Part]:
     """What a block printed, the value of its last expression, and its error."""
     if event.stdout:
-        yield Part("Output", "text", printable(event.stdout))
+        yield text_part("Output", event.stdout)
     if event.value:
-        yield Part("Value", "text", printable(event.value))
+        yield text_part("Value", event.value)
     if event.stderr:
-        yield Part("Standard error", "error", printable(event.stderr))
+        yield text_part("Standard error", event.stderr, "error")
     if event.error:
-        yield Part("Error", "error", printable(event.error))
+        yield text_part("Error", event.error, "error")
     if event.restarted:
         yield Part("Worker", "text", "The worker was restarted.")
     if not (event.stdout or event.value or event.stderr or event.error):
@@ -107,9 +105,9 @@ def retrieval_parts(event: Retrieved) -> Iterator[Part]:
     asked = {name: value for name, value in event.arguments.items() if value is not None}
     yield Part("Asked", "facts", _facts(asked))
     if event.error is not None:
-        yield Part("Error", "error", printable(event.error))
+        yield text_part("Error", event.error, "error")
     if event.note:
-        yield Part("Note", "text", printable(event.note))
+        yield text_part("Note", event.note)
     hits = _hits(event.result)
     if hits is not None:
         yield Part("Hits", "hits", [_hit(each) for each in hits])
@@ -127,28 +125,23 @@ def retrieval_title(event: Retrieved) -> str:
         found = "error"
     elif (hits := _hits(event.result)) is not None:
         total = event.result.get("total") if isinstance(event.result, Mapping) else None
-        count = total if isinstance(total, int) else len(hits)
-        found = f"{count:,} hit{'' if count == 1 else 's'}"
+        found = counted(total if isinstance(total, int) else len(hits), "hit")
     else:
         found = f"{len(_shown(event.result)):,} characters"
-    return (
-        f"{title(event.name)}({title(what)!r}) → {found}"
-        if what
-        else f"{title(event.name)}() → {found}"
-    )
+    return f"{title(event.name)}({repr(title(what)) if what else ''}) → {found}"
 
 
 def served_parts(event: Served) -> Iterator[Part]:
     """What the host answered to any other call of a block."""
     if event.error is not None:
-        yield Part("Error", "error", printable(event.error))
+        yield text_part("Error", event.error, "error")
     elif event.result is not None:
         yield Part("Result", "text", _shown(event.result))
 
 
 def answer_parts(event: Answered) -> Iterator[Part]:
     """The answer and what the run as a whole came to."""
-    yield Part("Answer", "markdown", printable(event.text))
+    yield text_part("Answer", event.text, "markdown")
     facts = {
         "stop reason": event.stop_reason,
         "turns": event.iterations,
@@ -161,11 +154,6 @@ def answer_parts(event: Answered) -> Iterator[Part]:
 def fact_parts(label: str, event: Event, *names: str) -> Iterator[Part]:
     """Some fields of an event as they are."""
     yield Part(label, "facts", _facts({name: getattr(event, name) for name in names}))
-
-
-def text_part(label: str, text: str) -> Part:
-    """A text as it was written."""
-    return Part(label, "text", printable(text))
 
 
 def _facts(values: Mapping[str, Any]) -> list[list[str]]:

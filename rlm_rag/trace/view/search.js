@@ -81,8 +81,7 @@ const Search = (() => {
     clearTimeout(timer);
     const words = query.value.trim();
     if (!words) {
-      run += 1;
-      sees(false);
+      leave();
       return;
     }
     timer = setTimeout(() => {

@@ -59,7 +59,7 @@ const Timeline = (() => {
 
   function draw(at) {
     const [number, level] = rows[at];
-    const siblings = nodes.parent[number] < 0 ? Data.roots : kids[nodes.parent[number]];
+    const siblings = Data.siblings(number);
     const row = Dom.make("div", {
       role: "treeitem",
       class: `row k-${nodes.kind[number]} ${nodes.state[number]}`,
@@ -165,8 +165,7 @@ const Timeline = (() => {
       if (open.has(active)) toggle(active, false);
       else if (nodes.parent[active] >= 0) select(nodes.parent[active]);
     } else if (event.key === "*") {
-      const siblings = nodes.parent[active] < 0 ? Data.roots : kids[nodes.parent[active]];
-      siblings.filter((number) => kids[number].length).forEach((number) => open.add(number));
+      Data.siblings(active).filter((number) => kids[number].length).forEach((number) => open.add(number));
       redraw();
       select(active);
     } else if (event.key === "Enter" || event.key === " ") Panel.show(active, { focus: true });

@@ -54,6 +54,11 @@ class _Place:
     calls: dict[int, int] = field(default_factory=dict)
     tasks: dict[int, int] = field(default_factory=dict)
 
+    @property
+    def current(self) -> int:
+        """The turn that goes on, the run itself where there is none."""
+        return self.turn if self.turn != _NO_NODE else self.node
+
 
 class Tree:
     """Takes events in the order of their trace, each with its place in time, and gives nodes.
@@ -132,7 +137,7 @@ class Tree:
             self._drafts[place.turn].end = now
         place.turn = self._new("turn", f"Turn {event.turn}", place.node, now)
         place.turns[event.turn] = place.turn
-        self._add_ended("prompt", "Prompt", place.turn, now, *parts.message_parts(event))
+        self._add_ended("prompt", "Prompt", place.turn, now, *parts.message_parts(event.messages))
         return place.turn
 
     def _block_event(self, place: _Place, event: BlockStarted | BlockOutput, now: float) -> int:
@@ -141,7 +146,7 @@ class Tree:
                 return place.blocks[event.block]
             place.turn = place.turns.get(event.turn, place.turn)
             number = self._block(place, event.block, now)
-            self._drafts[number].parts.append(Part("Code", "code", parts.code(event.code)))
+            self._drafts[number].parts.append(parts.text_part("Code", event.code, "code"))
             self._drafts[number].state = "open"
             return number
         number = self._block(place, event.block, now)
@@ -161,8 +166,7 @@ class Tree:
                 place.stage = self._new("stage", "Before the first turn", place.node, since)
             return place.stage
         if number not in place.blocks:
-            parent = place.turn if place.turn != _NO_NODE else place.node
-            place.blocks[number] = self._new("block", f"Block {number}", parent, now)
+            place.blocks[number] = self._new("block", f"Block {number}", place.current, now)
         return place.blocks[number]
 
     def _service(self, place: _Place, block: int, seq: int, now: float) -> int:
@@ -189,12 +193,12 @@ class Tree:
         return number
 
     def _sent(self, place: _Place, event: CallSent, now: float) -> int:
+        parent = place.current
         if event.role == "root":
-            kind, parent = "reply", place.turn if place.turn != _NO_NODE else place.node
+            kind = "reply"
             title = "Summary of older turns" if event.summary else f"Reply of {event.model}"
         else:
             kind, title = "call", f"{event.model}: {parts.asked(event)}"
-            parent = place.turn if place.turn != _NO_NODE else place.node
             if event.block is not None and event.seq is not None:
                 parent = self._service(place, event.block, event.seq, now)
             elif event.block is not None:
@@ -255,7 +259,7 @@ class Tree:
         return number
 
     def _note(self, place: _Place, event: Event, now: float) -> int:
-        parent = place.turn if place.turn != _NO_NODE else place.node
+        parent = place.current
         match event:
             case Resumed():
                 self._drafts[place.node].end = None

@@ -362,8 +362,7 @@ def test_a_trace_of_50_mb_opens_within_3_seconds(browser: Page, tmp_path: Path) 
     trace = recorded(tmp_path / "large.jsonl", large(50_000_000))
     assert trace.path.stat().st_size > 50_000_000
     browser.appear()
-    nothing = Looked(passages=[], documents=Documents(None, ""))
-    file = page(trace, nothing)
+    file = page(trace, NOTHING)
     assert statistics.median(browser.open(file) for _ in range(3)) < 3
     click(browser, "#tab-timeline")
     assert browser.run("document.querySelectorAll('.row').length") < 100
