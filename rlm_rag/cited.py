@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlm_rag.api import load_origin
+from rlm_rag.api import SearchableCorpus, load_origin
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.citations import content_digest
 from rlm_rag.engine.quotes import marks_of
-from rlm_rag.errors import RlmRagError
+from rlm_rag.errors import RlmRagError, TraceError
 from rlm_rag.trace.reader import Trace
 from rlm_rag.trace.view.coverage import Documents
 from rlm_rag.trace.view.known import KnownLines, known_lines
@@ -32,13 +32,14 @@ def changed_since(trace: Trace) -> tuple[str, ...]:
     Empty where nothing was cited, or where the trace does not say where its corpus was.
 
     Raises:
+        TraceError: what it says of that is nothing that can be loaded.
         RlmRagError: as `load`.
     """
     answer = trace.answer
     origin = _origin(trace)
     if answer is None or not answer.cited or not origin:
         return ()
-    with load_origin(origin) as corpus:
+    with _load(origin) as corpus:
         return tuple(path for path in answer.cited if not _is_same(corpus, path, answer.cited))
 
 
@@ -55,17 +56,25 @@ def look_up(trace: Trace) -> Looked:
     if "://" in origin or _SECURE_COPY.search(origin):
         return _looked(trace, None, "its source is an address, and not fetched again")
     try:
-        with load_origin(origin) as corpus:
+        with _load(origin) as corpus:
             return _looked(trace, corpus, "its source has changed since the run")
+    except TraceError:
+        return _looked(trace, None, _NO_SOURCE)
     except RlmRagError as error:
         return _looked(trace, None, f"its source cannot be read: {str(error).rstrip('.')}")
-    except (ValueError, TypeError, StopIteration):
-        return _looked(trace, None, _NO_SOURCE)
 
 
 def _origin(trace: Trace) -> str | None:
     origin = trace.root.options.get("source") if trace.root is not None else None
     return origin if isinstance(origin, str) else None
+
+
+def _load(origin: str) -> SearchableCorpus:
+    try:
+        return load_origin(origin)
+    except (ValueError, TypeError, StopIteration) as error:
+        # Not spelled as a command line, in a trace that nobody wrote.
+        raise TraceError(_NO_SOURCE) from error
 
 
 def _is_same(corpus: Corpus, path: str, cited: Mapping[str, str]) -> bool:

@@ -12,6 +12,7 @@ import pytest
 import rlm_rag
 from rlm_rag.cited import changed_since, look_up
 from rlm_rag.engine.citations import content_digest
+from rlm_rag.errors import TraceError
 from rlm_rag.trace.events import Event, RunStarted
 from rlm_rag.trace.reader import Record, Trace
 from rlm_rag.trace.view.passages import Passage
@@ -169,3 +170,11 @@ def test_a_source_that_is_not_to_be_had_is_not_fetched_and_that_is_said(
     looked = look_up(trace(replace(begun, options={"source": origin}), cites(1, 1)))
     assert why in looked.documents.note
     assert why in looked.passages[0].note
+
+
+@pytest.mark.parametrize("origin", ["'", "x --max-files", "x --max-files many"])
+def test_a_source_that_nobody_wrote_so_is_an_error_of_its_trace(
+    begun: RunStarted, origin: str
+) -> None:
+    with pytest.raises(TraceError, match="does not say where its corpus was"):
+        changed_since(trace(replace(begun, options={"source": origin}), cites(1, 1)))
