@@ -308,17 +308,13 @@ class ModelCalls:
             return None
         return min(CAP_TOKENS, facts.max_output_tokens or CAP_TOKENS)
 
-    def longest_reply(self, model: PricedModel, messages: Sequence[Message], wanted: int) -> int:
+    def longest_reply(self, model: PricedModel, prompt_tokens: int, wanted: int) -> int:
         """The output cap that a leaf call for `wanted` tokens would get of what is left."""
-        prompt_tokens = count_message_tokens(messages)
         estimate = _estimate(model.facts, prompt_tokens, wanted, shortest=1)
         return self._budget.fitted(estimate).output_tokens
 
-    def limit_on(
-        self, model: PricedModel, messages: Sequence[Message], wanted: int
-    ) -> StopReason | None:
+    def limit_on(self, model: PricedModel, prompt_tokens: int, wanted: int) -> StopReason | None:
         """Which limit leaves less than `wanted` tokens for a leaf call's reply, None for none."""
-        prompt_tokens = count_message_tokens(messages)
         return self._budget.limit_of(_estimate(model.facts, prompt_tokens, wanted, shortest=None))
 
     def _estimate(self, model: PricedModel, asking: _Asking) -> CallEstimate:

@@ -162,10 +162,11 @@ class SubCalls:
         reply = _reply(completion)
         if not reply.truncated or max_tokens is not None:
             return reply
-        larger = self._larger_cap(model, messages, completion)
+        prompt_tokens = count_message_tokens(messages)
+        larger = self._larger_cap(model, prompt_tokens, completion)
         if larger is None:
             sent = self.reply_tokens(model)
-            limit = None if sent is None else self._calls.limit_on(model, messages, sent)
+            limit = None if sent is None else self._calls.limit_on(model, prompt_tokens, sent)
             return replace(reply, limit=limit)
         try:
             whole = _reply(await self._send(model, messages, caller, larger))
@@ -191,17 +192,15 @@ class SubCalls:
             max_output_tokens=max_tokens,
         )
 
-    def _larger_cap(
-        self, model: PricedModel, messages: Sequence[Message], cut: Completion
-    ) -> int | None:
+    def _larger_cap(self, model: PricedModel, prompt_tokens: int, cut: Completion) -> int | None:
         """Return an output limit beyond the one that cut a reply, None where there is none."""
         sent, most = self.reply_tokens(model), model.facts.max_output_tokens
         # Where none was sent, the provider's default cut it: less than the model can do, maybe.
         larger = (most or 0) if sent is None else min(CAP_GROWTH * sent, most or CAP_GROWTH * sent)
         if model.facts.context_window is not None:
-            larger = min(larger, model.facts.context_window - count_message_tokens(messages))
+            larger = min(larger, model.facts.context_window - prompt_tokens)
         if sent is not None:
-            larger = self._calls.longest_reply(model, messages, larger)
+            larger = self._calls.longest_reply(model, prompt_tokens, larger)
         return larger if larger > max(sent or 0, cut.usage.output_tokens) else None
 
 
