@@ -140,9 +140,7 @@ const Coverage = (() => {
       if (each.ranges[at].length) details.append(Dom.make("p", { class: "note" }, `${kind}: ${each.ranges[at].slice(0, 40).map(([first, last]) => (first === last ? first : `${first}-${last}`)).join(", ")}`));
     });
     const list = Dom.make("ul", { class: "links" });
-    for (const number of each.nodes) {
-      list.append(Dom.make("li", {}, Dom.button(Data.nodes.title[number], () => Timeline.reveal(number), { class: "link" })));
-    }
+    for (const number of each.nodes) list.append(Dom.make("li", {}, Timeline.link(number)));
     if (each.nodes.length) details.append(Dom.make("p", {}, "Seen in:"), list);
     details.scrollIntoView({ block: "nearest" });
   }

@@ -68,8 +68,7 @@ const Panel = (() => {
     if (!numbers.length) return [];
     const list = Dom.make("ul", { class: "links" });
     for (const number of numbers.slice(0, MOST_KIDS)) {
-      const link = Dom.button(Data.nodes.title[number], () => Timeline.reveal(number), { class: "link" });
-      list.append(Dom.make("li", {}, link, " ", figures(number)));
+      list.append(Dom.make("li", {}, Timeline.link(number), " ", figures(number)));
     }
     return [list];
   }
@@ -78,7 +77,7 @@ const Panel = (() => {
     const list = Dom.make("ol", { class: "crumbs" });
     for (const above of Data.path(number).slice(0, -1)) {
       const label = Data.nodes.kind[above] === "run" ? (Data.nodes.parent[above] < 0 ? "Root" : "Child") : Data.nodes.title[above];
-      list.append(Dom.make("li", {}, Dom.button(label, () => Timeline.reveal(above), { class: "link" })));
+      list.append(Dom.make("li", {}, Timeline.link(above, label)));
     }
     return list;
   }

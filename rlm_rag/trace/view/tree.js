@@ -215,6 +215,11 @@ const Timeline = (() => {
     if (narrow.matches) Panel.show(number, { focus: true });
   }
 
+  /** A button that leads to a node. */
+  function link(number, label = nodes.title[number]) {
+    return Dom.button(label, () => reveal(number), { class: "link" });
+  }
+
   function start() {
     const kinds = { reply: "root model", call: "sub-model", block: "code", retrieval: "retrieval", run: "RLM", task: "task" };
     for (const [kind, said] of Object.entries(kinds)) {
@@ -241,5 +246,5 @@ const Timeline = (() => {
     drawn.get(places.get(active))?.focus({ preventScroll: true });
   }
 
-  return { start, shown, reveal, focus };
+  return { start, shown, reveal, link, focus };
 })();
