@@ -108,8 +108,10 @@ class Doubts:
         return f"Your answer is not accepted yet.\n{asked}\nThen give the whole answer again."
 
     def _misfit(self, text: str) -> list[str]:
-        fault = None if self.form is None else self.form.fault(text)
-        if fault is None or self.form is None or self._mendings == 0:
+        if self.form is None or self._mendings == 0:
+            return []
+        fault = self.form.fault(text)
+        if fault is None:
             return []
         self._mendings -= 1
         return [f"It has not the form that was asked for:\n{fault}\n{self.form.instruction}"]

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from rlm_rag.child import command, environment
@@ -13,6 +14,8 @@ from rlm_rag.child import command, environment
 CHECK_SECONDS = 10.0
 TOO_LONG = f"its patterns took longer than {CHECK_SECONDS:g} seconds to check"
 _PATTERNS = ("pattern", "patternProperties")
+# An answer is checked before it is accepted and when it is: a process takes some 0.3 s to start.
+_REMEMBERED = 4
 
 
 def has_patterns(schema: Any) -> bool:
@@ -25,21 +28,24 @@ def has_patterns(schema: Any) -> bool:
 def faults_apart(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
     """Yield what is wrong with a value, as `faults_of`, or that it took too long."""
     try:
-        done = subprocess.run(
-            command("rlm_rag.engine.form_check"),
-            input=json.dumps([schema, value]).encode(),
-            capture_output=True,
-            timeout=CHECK_SECONDS,
-            env=environment(),
-            check=True,
-        )
+        yield from _found(json.dumps([schema, value]))
     except subprocess.TimeoutExpired:
         yield f"the whole: {TOO_LONG}"
-        return
     except subprocess.CalledProcessError as error:
         yield f"the whole: it could not be checked: {error}"
-        return
-    yield from json.loads(done.stdout)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _found(asked: str) -> tuple[str, ...]:
+    done = subprocess.run(
+        command("rlm_rag.engine.form_check"),
+        input=asked.encode(),
+        capture_output=True,
+        timeout=CHECK_SECONDS,
+        env=environment(),
+        check=True,
+    )
+    return tuple(json.loads(done.stdout))
 
 
 def main() -> None:

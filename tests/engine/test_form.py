@@ -208,6 +208,11 @@ def test_a_pattern_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     assert "took longer" in (form.fault(json.dumps("a" * 40 + "!")) or "")
     assert form.fault(json.dumps("aaa")) is None
     assert "does not match" in (form.fault(json.dumps("b")) or "")
+    # What was checked is known: for a new process there is no time.
+    monkeypatch.setattr("rlm_rag.engine.form_check.CHECK_SECONDS", 0.0)
+    assert form.fault(json.dumps("aaa")) is None
+    assert "does not match" in (form.fault(json.dumps("b")) or "")
+    assert "took longer" in (form.fault(json.dumps("c")) or "")
 
 
 @pytest.mark.parametrize("reference", ["https://x.invalid/s.json", "#/$defs/none"])
