@@ -76,19 +76,13 @@ class Finder:
         best = np.lexsort((windows, self._path_order[documents], -ranks))[:count]
         return self._candidates(part, windows[best], scores[best], ranks[best])
 
-    def stretches(self, windows: Sequence[int]) -> list[tuple[bytes, bytes]]:
-        """Return the lines of windows, each after those from its `stretch_first` on.
-
-        Both are joined by LF.
-        """
+    def stretches(self, windows: Sequence[int]) -> list[bytes]:
+        """Return the lines of windows, each from its `stretch_first` on, joined by LF."""
         found = []
-        lines = self._texts.lines
         for window in windows:
             document, number = self._index.postings.place(window)
             first, last = window_lines(number, self._index.line_counts[document])
-            begin = stretch_first(first)
-            before = lines(document, begin, first - 1) if begin < first else b""
-            found.append((before, lines(document, first, last)))
+            found.append(self._texts.lines(document, stretch_first(first), last))
         return found
 
     def times(self, window: int, terms: Sequence[bytes]) -> list[int]:

@@ -81,7 +81,7 @@ class Searcher:
         head = self._lifted(head, asked, showing)
         rest = _read_on(ranked, max(_MOST_READ, k), showing)
         chosen = _apart(_looked_at(chain(head, rest), asked.snippets, showing), k, showing)
-        asked.snippets.look_at([showing.text_shown(one) for one in chosen])
+        asked.snippets.look_at([showing.shown(one).text for one in chosen])
         return [(one, showing.hit(one)) for one in chosen]
 
     def counts(self, query: Query, totals: Totals | None = None) -> Counts:

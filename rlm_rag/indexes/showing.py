@@ -23,12 +23,14 @@ class Shown:
     """The lines that a window is shown as, and the one of them that holds most of the query.
 
     `begins` is the one where the definition begins that holds it, None where that is not shown.
+    `text` is the lines, joined by LF.
     """
 
     first: int
     last: int
     best: int
     begins: int | None
+    text: bytes
 
 
 class Showing:
@@ -37,7 +39,7 @@ class Showing:
     def __init__(self, parts: Parts, snippets: Snippets) -> None:
         self._parts = parts
         self._snippets = snippets
-        # Their lines, and those before them where a definition may begin that they are in.
+        # Their lines, alone and after those where a definition may begin that they are in.
         self._read: dict[_Key, tuple[bytes, bytes]] = {}
         self._shown: dict[_Key, Shown] = {}
 
@@ -48,46 +50,42 @@ class Showing:
 
     def look_at(self, candidates: Iterable[Candidate]) -> None:
         """Read windows that are asked about later: all at once costs least."""
-        wanted: defaultdict[int, list[int]] = defaultdict(list)
+        wanted: defaultdict[int, list[Candidate]] = defaultdict(list)
         for one in candidates:
             if _key(one) not in self._read:
-                wanted[one.part].append(one.window)
+                wanted[one.part].append(one)
         requests = {
-            part: partial(Finder.stretches, windows=windows) for part, windows in wanted.items()
+            part: partial(Finder.stretches, windows=[one.window for one in those])
+            for part, those in wanted.items()
         }
         found = self._parts.ask(requests) if requests else {}
-        for part, windows in wanted.items():
-            stretches = found.get(part, [(b"", b"")] * len(windows))
-            self._read.update(zip(((part, one) for one in windows), stretches, strict=True))
+        for part, those in wanted.items():
+            for one, stretch in zip(those, found.get(part, [b""] * len(those)), strict=True):
+                text = stretch.split(b"\n", one.first - stretch_first(one.first))[-1]
+                self._read[_key(one)] = text, stretch
 
     def text(self, one: Candidate) -> bytes:
         """Return a window's lines, joined by LF however its document ends them."""
-        return self._read[_key(one)][1]
+        return self._read[_key(one)][0]
 
     def shown(self, one: Candidate) -> Shown:
         """Return what lines a window is shown as."""
         key = _key(one)
         known = self._shown.get(key)
         if known is None:
-            first, last = one.first, one.last
-            best = first + self._snippets.best_line(self.text(one))
+            first, last, text = one.first, one.last, self.text(one)
+            best = first + self._snippets.best_line(text)
             begins = self._begins(one, stretch_first(best), best)
             if begins is not None and begins < first:
                 first, last = begins, min(last, begins + WINDOW_LINES - 1)
-            known = self._shown[key] = Shown(first, last, best, begins)
+                text = self._lines(one, first, last)
+            known = self._shown[key] = Shown(first, last, best, begins, text)
         return known
-
-    def text_shown(self, one: Candidate) -> bytes:
-        """Return the lines that a window is shown as."""
-        shown = self.shown(one)
-        if shown.first == one.first:
-            return self.text(one)
-        return self._lines(one, shown.first, shown.last)
 
     def hit(self, one: Candidate) -> Hit:
         """Return a window as what a search gives."""
         shown = self.shown(one)
-        snippet = self._snippets.of(self.text_shown(one), shown.first, begins=shown.begins)
+        snippet = self._snippets.of(shown.text, shown.first, begins=shown.begins)
         return Hit(one.path, shown.first, shown.last, one.rank, snippet)
 
     def _begins(self, one: Candidate, first: int, line: int) -> int | None:
@@ -99,10 +97,8 @@ class Showing:
         return None if above is None else first + above
 
     def _lines(self, one: Candidate, first: int, last: int) -> bytes:
-        before, text = self._read[_key(one)]
         start = stretch_first(one.first)
-        stretch = b"\n".join((before, text)) if start < one.first else text
-        lines = stretch.split(b"\n")
+        lines = self._read[_key(one)][1].split(b"\n")
         return b"\n".join(lines[first - start : last - start + 1])
 
 
