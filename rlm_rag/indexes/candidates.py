@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rlm_rag.indexes.columns import Places, Scores
 
@@ -37,23 +36,12 @@ class Found:
         self._discounts = discounts
         self._shares = shares
 
-    @property
-    def count(self) -> int:
-        """How many windows there are."""
-        return len(self._windows)
-
     def best(self, count: int) -> tuple[Windows, Scores]:
         """Return windows, ascending, and their scores: the best `count`, their equals, and more."""
         discounted = self._scores * (1 - self._discounts)
         least = _bound(discounted, count) - 10.0**-SCORE_DIGITS
         lifted = self._scores * (1 - (1 - _MOST_LIFTED) * self._discounts)
-        return self._final(np.flatnonzero(lifted > max(least, 0.0)))
-
-    def all(self) -> tuple[Windows, Scores]:
-        """Return all windows, ascending, with their scores."""
-        return self._final(np.arange(len(self._windows)))
-
-    def _final(self, places: NDArray[np.intp]) -> tuple[Windows, Scores]:
+        places = np.flatnonzero(lifted > max(least, 0.0))
         windows = self._windows[places]
         scores, discounts = self._scores[places], self._discounts[places]
         less = np.flatnonzero(discounts)

@@ -74,7 +74,7 @@ class _Lookup:
 
     def defined(self, case: int) -> Iterator[tuple[int, Symbol]]:
         """Yield the definitions of the name, in the documents' order."""
-        found = self._catalogue.defining(self._name) if self._parsed(case) else self._hasty(case)
+        found = self._catalogue.defining(self._name) if self._parsed(case) else self._hasty()
         for number in sorted(found):
             path = self._corpus.path(number)
             if self._allowed is not None and not self._allowed(path):
@@ -94,7 +94,7 @@ class _Lookup:
         self._prepare([number for number, _ in fresh])
         return not self._late
 
-    def _hasty(self, case: int) -> dict[int, Outlined]:
+    def _hasty(self) -> dict[int, Outlined]:
         """Return what is known of the name, and what a scan finds of it where it likely is."""
         unknown = self._likely.intersection(self._catalogue.unknown())
         scanned = {number: self._catalogue.scanned(number) for number in sorted(unknown)}
