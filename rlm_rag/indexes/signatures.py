@@ -85,18 +85,14 @@ def doc_inside(text: bytes, body: int) -> str:
 
 def doc_above(lines: Sequence[bytes], row: int, comment: bytes) -> str:
     """Return the first line of the comment that ends right above a row, or nothing."""
-    for line in _comment_above(lines, row, comment):
-        shown = _shown(line)
+    first, last = comment_rows(lines, row, comment)
+    begins = _comment(comment)
+    for line in lines[first:last]:
+        match = begins.match(line)
+        shown = _shown(line[match.end() :] if match else line)
         if re.search(r"\w", shown):
             return shown
     return ""
-
-
-def _comment_above(lines: Sequence[bytes], row: int, comment: bytes) -> Sequence[bytes]:
-    first, last = comment_rows(lines, row, comment)
-    begins = _comment(comment)
-    matches = ((line, begins.match(line)) for line in lines[first:last])
-    return [line if match is None else line[match.end() :] for line, match in matches]
 
 
 def comment_text(lines: Sequence[bytes]) -> str:
