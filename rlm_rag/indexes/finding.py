@@ -43,6 +43,11 @@ class Finder:
         self._texts = LineTexts(corpus)
         self._last_ranker: Ranker | None = None
 
+    @property
+    def index(self) -> SearchIndex:
+        """The index that is searched."""
+        return self._index
+
     def totals(self) -> Totals:
         """Return what this part adds to the totals of its corpus."""
         return totals_of(self._index.postings)

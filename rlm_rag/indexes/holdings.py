@@ -29,7 +29,6 @@ from rlm_rag.packed import PackedCorpus
 
 if TYPE_CHECKING:
     from rlm_rag.indexes.finding import Finder
-    from rlm_rag.indexes.index import SearchIndex
     from rlm_rag.indexes.leaning import Told, Uses
     from rlm_rag.indexes.parts import Parts
 
@@ -117,7 +116,6 @@ class OwnHoldings:
         self._packed_path = packed_path
         self._helper = GrepHelper(packed_path) if packed_path is not None else None
         self._finder: Finder | None = None
-        self._index: SearchIndex | None = None
         self._ends_parsers = parsers is None
         self._parsers = parsers or Parsers()
         self._known_catalogue: Catalogue | None = None
@@ -195,9 +193,7 @@ class OwnHoldings:
         if verify:
             damaged = self._store.remove_damaged()
             self._finder = None
-        self._found()
-        assert self._index is not None
-        index, folder = self._index, self._store.folder
+        index, folder = self._found().index, self._store.folder
         return IndexResult(
             documents=index.postings.document_count,
             windows=index.postings.window_count,
@@ -228,13 +224,13 @@ class OwnHoldings:
             from rlm_rag.indexes.finding import Finder
             from rlm_rag.indexes.index import build_index
 
-            self._index = build_index(
+            index = build_index(
                 self._corpus,
                 weights=self._weights,
                 store=self._store,
                 packed_path=self._packed_path,
             )
-            self._finder = Finder(self._corpus, self._index, weights=self._weights)
+            self._finder = Finder(self._corpus, index, weights=self._weights)
         return self._finder
 
     @property
