@@ -112,7 +112,7 @@ class GatheredHoldings:
         Raises:
             RetrievalError: its shard is lost.
         """
-        return self._of_owner(number, partial(Shard.outlined, numbers=[number]))[0]
+        return self._of_owner(number, partial(Shard.outlined, number=number))
 
     def several(self, numbers: Sequence[int]) -> tuple[list[Outlined], bool]:
         """Return the definitions of documents, none where their shard is lost."""
@@ -129,10 +129,11 @@ class GatheredHoldings:
 
     def outlined_text(self, path: str, data: bytes) -> Outlined:
         """Return the definitions of a text, read as `path` names it."""
-        for owner in self._left():
-            request = partial(Shard.outlined_text, path=path, data=data)
-            return self._shards.ask({owner: request})[owner]
-        raise RetrievalError("all shards of the corpus are lost")
+        lost = self._shards.lost()
+        left = next((number for number in self.numbers() if number not in lost), None)
+        if left is None:
+            raise RetrievalError("all shards of the corpus are lost")
+        return self._shards.ask({left: partial(Shard.outlined_text, path=path, data=data)})[left]
 
     def read(self, request: ReadRequest) -> TextResult:
         """Return lines of a document.
@@ -219,10 +220,6 @@ class GatheredHoldings:
             path = self._corpus.path(number)
             raise RetrievalError(f"{path} lies in shard {owner}, which is lost")
         return found[owner]
-
-    def _left(self) -> list[int]:
-        lost = self._shards.lost()
-        return [number for number in self.numbers() if number not in lost]
 
     def _all(self, request: Callable[[Shard], R]) -> list[R]:
         found = self._shards.ask(dict.fromkeys(self.numbers(), request))

@@ -113,8 +113,8 @@ class ShardHost:
         return None
 
     def _made(self) -> Path:
-        root = Path(self._assignment.kept_root) if self._assignment.kept_root else None
-        root = root or kept.default_kept_folder()
+        own = self._assignment.kept_root
+        root = Path(own) if own else kept.default_kept_folder()
         if self._assignment.origin and root is not None:
             folder = kept.folder_of(root, self._assignment.origin)
             try:

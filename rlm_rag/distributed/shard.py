@@ -50,9 +50,9 @@ class Shard:
         """Return what a request of a search gives; the index is built when first needed."""
         return self._holdings.find(request)
 
-    def outlined(self, numbers: Sequence[int]) -> list[Outlined]:
-        """Return the definitions of documents, however long it takes to parse them."""
-        return [self._holdings.outlined(self._own(number)) for number in numbers]
+    def outlined(self, number: int) -> Outlined:
+        """Return the definitions of a document, however long it takes to parse it."""
+        return self._holdings.outlined(self._own(number))
 
     def several(self, numbers: Sequence[int]) -> tuple[list[Outlined], bool]:
         """Return the definitions of documents; and False where some had to be scanned in time."""

@@ -41,7 +41,7 @@ def test_a_shard_answers_by_the_numbers_of_the_whole_corpus(assignment: Assignme
     host = begun(assignment)
     found = host.answer(partial(Shard.matching, request=GrepRequest("def"), allowed=None))
     assert dict(zip(found.result.counts, found.numbers, strict=True)) == {"a.py": 0, "c.py": 2}
-    (outlined,) = host.answer(partial(Shard.outlined, numbers=[2]))
+    outlined = host.answer(partial(Shard.outlined, number=2))
     assert [one.name for one in outlined.definitions] == ["c"]
 
 
