@@ -40,9 +40,8 @@ class Map(Closing):
     def __init__(
         self, corpus: Corpus | Source, prompt: str, options: RunOptions, *, out: Path | None
     ) -> None:
-        asked = asked_digest(prompt, options)
-        self._asked = asked
-        self._file = None if out is None else AnswerFile(out, asked=asked)
+        self._asked = asked_digest(prompt, options)
+        self._file = None if out is None else AnswerFile(out, asked=self._asked)
         self._owned = ExitStack()
         found = open_source(corpus)
         if found is not corpus:

@@ -27,12 +27,9 @@ from rlm_rag.globs import without_part
 from rlm_rag.indexes.requests import Retriever
 from rlm_rag.models.base import Usage
 from rlm_rag.models.tokens import count_tokens
-from rlm_rag.trace.events import RunStarted
+from rlm_rag.trace.events import MAP_STRATEGY, RunStarted
 from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.store import new_run_id
-
-STRATEGY = "map"
-"""What the start of a map names as its strategy, for whoever listens to its events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +292,7 @@ class Mapper:
                 corpus=corpus,
                 model=model,
                 sub_model=model,
-                strategy=STRATEGY,
+                strategy=MAP_STRATEGY,
                 limits=asdict(self._options.limits),
                 sandbox="unused",
                 version=__version__,

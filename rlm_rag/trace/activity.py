@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from rlm_rag.counts import counted
 from rlm_rag.trace.events import (
+    MAP_STRATEGY,
     Answered,
     BlockStarted,
     CallSent,
@@ -80,7 +81,7 @@ class Activity:
         match event:
             case RunStarted():
                 self._limits = event.limits
-                if event.strategy == "map":
+                if event.strategy == MAP_STRATEGY:
                     self._doing = f"mapping {counted(event.corpus['documents'], 'document')}"
             case TurnStarted():
                 self._turn, self._doing = event.turn, "asking the model"

@@ -21,6 +21,10 @@ class Event:
     run: str
 
 
+MAP_STRATEGY = "map"
+"""What the start of a map over documents, which has no root model, names as its strategy."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunStarted(Event):
     """Written before anything else: all that a replay must find the same.
