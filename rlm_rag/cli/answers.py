@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rlm_rag.cli import streams, terminal
-from rlm_rag.cli.cited import CitedPlaces
+from rlm_rag.cli.cited import COLOURS, CitedPlaces
 from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
 from rlm_rag.cli.spending import spent, unsent
 from rlm_rag.counts import counted
@@ -101,7 +101,7 @@ def _listed(citation: Citation, places: CitedPlaces) -> str:
     place = terminal.linked(f"{streams.one_line(citation.path)}:{lines}", url)
     mark = _MARKS[citation.status]
     if terminal.has_colours(sys.stdout):
-        mark = terminal.coloured(mark, _CODES[citation.status])
+        mark = terminal.coloured(mark, COLOURS[citation.status])
     return f"  {place}  {mark}"
 
 
@@ -111,7 +111,6 @@ _MARKS = {
     "located": "[located]",
     "false": "[FALSE: not found in the corpus]",
 }
-_CODES = {"verified": "32", "located": "33", "false": "31"}
 _BREAK = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 

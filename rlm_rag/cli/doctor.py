@@ -14,7 +14,7 @@ from rlm_rag.cli.examinations import EXAMINATIONS, Check, examine_models, examin
 from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.options import json_option
 
-_CODES = {"ok": "32", "note": "33", "failed": "31"}
+_COLOURS = {"ok": "green", "note": "yellow", "failed": "red"}
 
 
 @click.command()
@@ -48,7 +48,7 @@ def _examined(flags: Mapping[str, str | None], *, asks: bool) -> Iterator[Check]
 def _show(check: Check) -> None:
     status = f"{check.status:<7}"
     if terminal.has_colours(sys.stdout):
-        status = terminal.coloured(status, _CODES[check.status])
+        status = terminal.coloured(status, _COLOURS[check.status])
     streams.result_styled(f"{status} {check.name:<9} {streams.one_line(check.detail)}")
     if check.hint:
         streams.result(f"{'':<17} {streams.one_line(check.hint)}")

@@ -162,7 +162,7 @@ def shows_progress() -> bool:
 def heading(text: str, rest: str = "") -> None:
     """Write a line of result whose `text` is bold where there are colours."""
     if terminal.has_colours(sys.stdout):
-        result_styled(terminal.coloured(_safe(text), "1") + _safe(rest))
+        result_styled(terminal.coloured(_safe(text), "bold") + _safe(rest))
     else:
         result(text + rest)
 

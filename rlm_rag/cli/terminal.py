@@ -14,6 +14,8 @@ _DEFAULT_COLUMNS = 80
 _FIRST_VTE = 5000
 # Of a Windows console that obeys control codes, as far as an environment tells.
 _OBEDIENT = ("WT_SESSION", "ANSICON", "TERM", "TERM_PROGRAM")
+# Of ECMA-48.
+_CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -91,9 +93,9 @@ def linked(text: str, url: str | None) -> str:
     return text if url is None else f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
-def coloured(text: str, code: str) -> str:
-    """Return a text in a colour or weight of ECMA-48, such as `32` for green."""
-    return f"\x1b[{code}m{text}\x1b[0m" if text else text
+def coloured(text: str, colour: str) -> str:
+    """Return a text in a colour or weight: `bold`, `dim`, `red`, `green` or `yellow`."""
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if text else text
 
 
 def _is_on(name: str) -> bool:

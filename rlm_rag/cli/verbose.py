@@ -27,8 +27,6 @@ from rlm_rag.trace.sanitize import printable, printable_line
 if TYPE_CHECKING:
     from rlm_rag.engine.live import ReplyText
 
-_BOLD, _DIM, _RED = "1", "2", "31"
-
 
 class VerboseLog:
     """Writes to standard error, with colours where that has some; from any thread.
@@ -40,7 +38,7 @@ class VerboseLog:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._has_colours = terminal.has_colours(sys.stderr)
-        self._live = LiveText(lambda line: self._write(INDENT + line, _DIM), self._say_code)
+        self._live = LiveText(lambda line: self._write(INDENT + line, "dim"), self._say_code)
 
     @property
     def hear(self) -> Callable[[ReplyText], None] | None:
@@ -70,44 +68,44 @@ class VerboseLog:
     def _show(self, event: Event) -> None:
         match event:
             case TurnStarted():
-                self._say(f"== turn {event.turn}", _BOLD)
+                self._say(f"== turn {event.turn}", "bold")
             case BlockStarted():
-                self._say(f"-- block {event.block}", _DIM)
+                self._say(f"-- block {event.block}", "dim")
                 if event.code.strip() not in self._live.shown:
                     self._say_code(printable(event.code))
             case BlockOutput():
-                self._say(f"-- output of block {event.block} ({event.seconds:.2f} s)", _DIM)
+                self._say(f"-- output of block {event.block} ({event.seconds:.2f} s)", "dim")
                 for part in (event.stdout, event.stderr, event.value or ""):
                     self._say_text(part)
-                self._say_text(event.error or "", _RED)
+                self._say_text(event.error or "", "red")
             case Retrieved():
                 arguments = ", ".join(f"{key}={value!r}" for key, value in event.arguments.items())
-                self._say(f"{INDENT}{event.name}({arguments})", _DIM)
+                self._say(f"{INDENT}{event.name}({arguments})", "dim")
             case ReplyReceived():
                 said = event.error or f"replied in {event.seconds:.1f} s"
-                self._say(f"{INDENT}{event.model}: {said}", _RED if event.error else _DIM)
+                self._say(f"{INDENT}{event.model}: {said}", "red" if event.error else "dim")
             case Served(name="advance_phase") if not event.error:
-                self._say(f"== {event.result}", _BOLD)
+                self._say(f"== {event.result}", "bold")
             case LimitReached():
-                self._say(f"== limit {event.name}: {event.detail}", _RED)
+                self._say(f"== limit {event.name}: {event.detail}", "red")
 
-    def _say(self, line: str, code: str) -> None:
+    def _say(self, line: str, colour: str) -> None:
         """Write one line, whatever it holds."""
-        self._write(printable_line(line), code)
+        self._write(printable_line(line), colour)
 
-    def _say_text(self, text: str, code: str = "") -> None:
+    def _say_text(self, text: str, colour: str = "") -> None:
         text = text.rstrip("\n")
         if text:
             for line in printable(text).split("\n"):
-                self._write(INDENT + line, code)
+                self._write(INDENT + line, colour)
 
     def _say_code(self, code: str) -> None:
         shown = highlighted(code) if self._has_colours else code
         streams.to_stderr("".join(f"{INDENT}{line}\n" for line in shown.rstrip("\n").split("\n")))
 
-    def _write(self, line: str, code: str) -> None:
-        coloured = self._has_colours and code
-        streams.to_stderr((terminal.coloured(line, code) if coloured else line) + "\n")
+    def _write(self, line: str, colour: str) -> None:
+        coloured = self._has_colours and colour
+        streams.to_stderr((terminal.coloured(line, colour) if coloured else line) + "\n")
 
 
 def highlighted(code: str) -> str:
