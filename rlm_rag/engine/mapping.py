@@ -167,7 +167,6 @@ class Mapper:
         self._answered = 0
         self._failures: dict[str, list[str]] = {}
         self._truncated = 0
-        self._calls: ModelCalls | None = None
         self._stopped: tuple[StopReason, str | None] | None = None
 
     async def execute(self) -> MapSummary:
@@ -196,12 +195,12 @@ class Mapper:
             self._record_start(recorder, lineup.sub.name)
             view = View(self._corpus, self._retriever)
             stack.push_async_callback(view.aclose)
-            self._calls = calls = self._made_calls(budget, recorder)
+            calls = self._made_calls(budget, recorder)
             await self._delegate(calls, recorder, lineup, view).map_files(
                 list(self._plan.digests),
                 self._prompt,
                 caller=Caller(0, 1, seconds=budget.seconds_left()),
-                tell=self._take,
+                tell=lambda path, reply: self._take(path, reply, calls, budget),
             )
             if calls.refusal is not None:
                 raise calls.refusal
@@ -232,13 +231,14 @@ class Mapper:
         )
         return delegation.delegate
 
-    def _take(self, path: str, reply: LeafReply) -> None:
+    def _take(self, path: str, reply: LeafReply, calls: ModelCalls, budget: Budget) -> None:
         if reply.limit is not None:
             cut = f"what it leaves cut the reply about {path}"
             detail = cut if reply.error is None else reply.error.removeprefix("not sent: ")
             self._stopped = self._stopped or (reply.limit, detail)
             return
-        if not reply.ok and self._calls is not None and self._calls.refusal is not None:
+        # Where the time is over, a request may end by its own clock before it is cancelled.
+        if not reply.ok and (calls.refusal is not None or budget.seconds_left() == 0):
             return
         self._answered += reply.ok
         self._truncated += reply.ok and reply.truncated
