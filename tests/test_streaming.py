@@ -91,8 +91,7 @@ def test_a_run_that_is_cancelled_in_a_block_returns_what_there_is_soon(
     def script(request: Received) -> Step:
         if request.messages[0]["role"] != "system":
             return reply("late", delay_seconds=30)
-        turn = sum(message["role"] == "assistant" for message in request.messages)
-        return block("answer['content'] = 'so far'" if turn == 0 else code)
+        return block("answer['content'] = 'so far'" if request.turn == 0 else code)
 
     openai_server.script = script
     rlm = RLM("test", api_base=openai_server.api_base, strategy="rlm", trace=False)

@@ -36,10 +36,9 @@ def script(request: Received) -> Step:
     first = request.messages[1]["content"] if len(request.messages) > 1 else ""
     if not first:
         return reply(f"of {request.prompt}", delay_seconds=0.2 if "7" in request.prompt else 0)
-    turn = sum(message["role"] == "assistant" for message in request.messages)
     if "(Another RLM asks you this" in first:
         return reply("```repl\nFINAL('much')\n```", delay_seconds=0.2)
-    return reply(TURNS[turn])
+    return reply(TURNS[request.turn])
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such signal")

@@ -58,8 +58,7 @@ def turns(*codes: str) -> Callable[[Received], Step]:
     def script(request: Received) -> Step:
         if not first_prompt(request):
             return reply("leaf says 80")
-        turn = sum(message["role"] == "assistant" for message in request.messages)
-        return block(codes[min(turn, len(codes) - 1)])
+        return block(codes[min(request.turn, len(codes) - 1)])
 
     return script
 

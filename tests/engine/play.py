@@ -46,8 +46,7 @@ def play(
         if not first:
             return leaf(request.prompt)
         turns = child if CHILD_MARK in first else root
-        turn = sum(message["role"] == "assistant" for message in request.messages)
-        return turns(first, turn) if callable(turns) else turns[turn]
+        return turns(first, request.turn) if callable(turns) else turns[request.turn]
 
     server.script = script
     options.setdefault("trace", False)

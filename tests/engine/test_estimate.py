@@ -54,7 +54,7 @@ class Habit:
     def play(self, request: Received) -> Step:
         if request.messages[0]["role"] != "system":
             return self._billed(request, "word " * self.leaf_words)
-        turn = sum(message["role"] == "assistant" for message in request.messages)
+        turn = request.turn
         code = f"print(str(context)[: {self.printed[turn]}])\n"
         if turn == 0 and self.leaves:
             code += (

@@ -50,7 +50,7 @@ def test_every_strategy_has_what_does_not_fit_mended(
     def script(request: Any) -> Any:
         if "JSON schema" not in json.dumps(request.messages):
             return reply("The port of it is 80 today. a.md:3")
-        return turns[sum(message["role"] == "assistant" for message in request.messages)]
+        return turns[request.turn]
 
     openai_server.script = script
     found = rlm_rag.ask(

@@ -104,8 +104,7 @@ def test_a_model_that_cannot_be_reached_is_replaced_and_left_to_rest(
             return rate_limited(500)
         if request.json["model"] == "second":
             return failed(503, headers={"Retry-After": "0.01"})
-        turn = sum(message["role"] == "assistant" for message in request.messages)
-        return block("x = 1") if turn == 0 else block("FINAL('third')")
+        return block("x = 1") if request.turn == 0 else block("FINAL('third')")
 
     openai_server.script = script
     found = rlm_rag.ask(

@@ -337,8 +337,8 @@ def test_a_client_over_http_has_its_answer_unless_it_is_killed(
     def script(request: Received) -> Step:
         if request.messages[0]["role"] != "system":
             return reply("80", delay_seconds=1.5)
-        turn = sum(message["role"] == "assistant" for message in request.messages)
-        return block("llm_query('x')" if turn == 0 else "FINAL(f'Port 80, {1 + 1} times')")
+        answer = "FINAL(f'Port 80, {1 + 1} times')"
+        return block("llm_query('x')" if request.turn == 0 else answer)
 
     async def use() -> str:
         async with Client(address, mode=mode) as client:

@@ -93,6 +93,11 @@ class Received:
         return list(self.json["messages"])
 
     @property
+    def turn(self) -> int:
+        """How many replies its conversation has already: 0 at a root model's first turn."""
+        return sum(message["role"] == "assistant" for message in self.messages)
+
+    @property
     def prompt(self) -> str:
         """The last message's text."""
         content = self.messages[-1]["content"]
