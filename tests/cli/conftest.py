@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -7,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from rlm_rag.cli import streams
+from rlm_rag.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "rlm_rag.cli.main")
@@ -30,10 +34,10 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def rlm_rag(environment: dict[str, str], tmp_path: Path) -> Run:
+def process(environment: dict[str, str], tmp_path: Path) -> Run:
     """Run the real command; no run may ever show a traceback or a leaked resource."""
     work = tmp_path / "work"
-    work.mkdir()
+    work.mkdir(exist_ok=True)
 
     def run(
         *arguments: str,
@@ -57,6 +61,40 @@ def rlm_rag(environment: dict[str, str], tmp_path: Path) -> Run:
         return done
 
     return run
+
+
+@pytest.fixture
+def rlm_rag(environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run commands as `process` does, but here, in a fifth of its time."""
+    work = tmp_path / "work"
+    work.mkdir(exist_ok=True)
+
+    def run(
+        *arguments: str, stdin: str = "", env: dict[str, str] | None = None, cwd: Path = work
+    ) -> subprocess.CompletedProcess[str]:
+        files = [io.TextIOWrapper(io.BytesIO(text), "utf-8") for text in (stdin.encode(), b"", b"")]
+        with monkeypatch.context() as patch:
+            for name in os.environ:
+                patch.delenv(name)
+            for name, value in (environment | (env or {})).items():
+                patch.setenv(name, value)
+            patch.chdir(cwd)
+            for name, file in zip(("stdin", "stdout", "stderr"), files, strict=True):
+                patch.setattr(sys, name, file)
+            patch.setattr(streams, "_begun", False)
+            code = main(arguments)
+        out, err = (_written(file) for file in files[1:])
+        assert "Traceback" not in err, err
+        assert "Warning" not in err, err
+        return subprocess.CompletedProcess(arguments, code, out, err)
+
+    return run
+
+
+def _written(file: io.TextIOWrapper) -> str:
+    file.flush()
+    file.seek(0)
+    return file.read()
 
 
 @pytest.fixture

@@ -32,8 +32,8 @@ def ready(text: str) -> str:
     return block(f'answer["content"] = {text!r}\nanswer["ready"] = True')
 
 
-def test_without_a_model_passages_are_cited_and_that_is_said(rlm_rag: Run, repo: Path) -> None:
-    done = rlm_rag("ask", str(repo), QUESTION)
+def test_without_a_model_passages_are_cited_and_that_is_said(process: Run, repo: Path) -> None:
+    done = process("ask", str(repo), QUESTION)
     assert done.returncode == 0
     assert "no language model was used" in (done.stdout + done.stderr).lower()
     assert "src/retry.py:" in done.stdout.partition("Citations")[2]
@@ -249,7 +249,7 @@ def test_an_estimate_sends_nothing_and_needs_no_key(rlm_rag: Run, repo: Path) ->
 
 
 def test_replies_that_were_kept_are_not_asked_for_again(
-    rlm_rag: Run, repo: Path, tmp_path: Path, openai_server: OpenAiChatServer
+    process: Run, repo: Path, tmp_path: Path, openai_server: OpenAiChatServer
 ) -> None:
     openai_server.script = lambda request: (
         ready("It is asked" + " again" * (len(openai_server.received) - 1) + ".")
@@ -257,9 +257,9 @@ def test_replies_that_were_kept_are_not_asked_for_again(
         else "never reached"
     )
     arguments = ("ask", str(repo), QUESTION, "--model", "m", "--api-base", openai_server.api_base)
-    first = rlm_rag(*arguments, "--cache", "--no-trace")
-    again = rlm_rag(*arguments, "--no-trace", env={"RLM_RAG_CACHE": "1"})
-    without = rlm_rag(*arguments, "--no-trace")
+    first = process(*arguments, "--cache", "--no-trace")
+    again = process(*arguments, "--no-trace", env={"RLM_RAG_CACHE": "1"})
+    without = process(*arguments, "--no-trace")
     assert "It is asked." in first.stdout
     assert "It is asked." in again.stdout
     assert "It is asked again." in without.stdout

@@ -127,7 +127,7 @@ def test_after_a_command_that_is_none_nothing_is_said(
     assert (shown.out.strip(), shown.err) == ("", "")
 
 
-def test_an_unknown_shell_is_named_with_those_there_are(rlm_rag: Run) -> None:
-    done = rlm_rag("completion", "tcsh")
+def test_an_unknown_shell_is_named_with_those_there_are(process: Run) -> None:
+    done = process("completion", "tcsh")
     assert done.returncode == 2
     assert all(shell in done.stderr for shell in SHELLS)

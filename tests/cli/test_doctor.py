@@ -14,8 +14,8 @@ from tests.servers.openai_chat import OpenAiChatServer
 from .conftest import Run
 
 
-def test_what_there_is_is_shown_and_keys_by_name_only(rlm_rag: Run) -> None:
-    done = rlm_rag("doctor", "--json", env={"OPENAI_API_KEY": "sk-very-secret-thing"})
+def test_what_there_is_is_shown_and_keys_by_name_only(process: Run) -> None:
+    done = process("doctor", "--json", env={"OPENAI_API_KEY": "sk-very-secret-thing"})
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert set(checks) == {
         "python",

@@ -11,43 +11,43 @@ import pytest
 from .conftest import Run
 
 
-def test_an_index_is_built_listed_verified_and_cleared(rlm_rag: Run, repo: Path) -> None:
-    built = json.loads(rlm_rag("index", str(repo), "--json").stdout)
+def test_an_index_is_built_listed_verified_and_cleared(process: Run, repo: Path) -> None:
+    built = json.loads(process("index", str(repo), "--json").stdout)
     assert (built["documents"], built["added"], built["damaged"]) == (3, 3, 0)
     assert Path(built["folder"]).is_dir()
-    again = rlm_rag("index", str(repo))
+    again = process("index", str(repo))
     assert again.returncode == 0
     assert "0 documents indexed now" in again.stdout
-    (listed,) = json.loads(rlm_rag("index", "--json").stdout)["indexes"]
+    (listed,) = json.loads(process("index", "--json").stdout)["indexes"]
     assert (listed["origin"], listed["folder"]) == (str(repo.resolve()), built["folder"])
-    assert str(repo.resolve()) in rlm_rag("index").stdout
+    assert str(repo.resolve()) in process("index").stdout
     (segment,) = Path(built["folder"]).glob("*.segment")
     data = bytearray(segment.read_bytes())
     data[-1] ^= 1
     segment.write_bytes(data)
-    verified = json.loads(rlm_rag("index", str(repo), "--verify", "--json").stdout)
+    verified = json.loads(process("index", str(repo), "--verify", "--json").stdout)
     assert (verified["damaged"], verified["added"]) == (1, 3)
-    assert "0 damaged segments" in rlm_rag("index", str(repo), "--verify").stdout
-    assert "0 indexes removed" in rlm_rag("index", "--clear", str(repo / "src")).stdout
-    assert "1 indexes removed" in rlm_rag("index", "--clear", str(repo)).stdout
-    assert "no index is stored" in rlm_rag("index").stderr
+    assert "0 damaged segments" in process("index", str(repo), "--verify").stdout
+    assert "0 indexes removed" in process("index", "--clear", str(repo / "src")).stdout
+    assert "1 indexes removed" in process("index", "--clear", str(repo)).stdout
+    assert "no index is stored" in process("index").stderr
 
 
 @pytest.mark.deep
-def test_text_that_was_kept_wrong_is_told_and_mended(rlm_rag: Run, repo: Path) -> None:
-    folder = Path(json.loads(rlm_rag("index", str(repo), "--json").stdout)["folder"])
+def test_text_that_was_kept_wrong_is_told_and_mended(process: Run, repo: Path) -> None:
+    folder = Path(json.loads(process("index", str(repo), "--json").stdout)["folder"])
     # Read again what was written a moment before, and this time trust it.
     time.sleep(2.1)
-    assert "rlm-rag" not in rlm_rag("index", str(repo), "--verify").stderr
+    assert "rlm-rag" not in process("index", str(repo), "--verify").stderr
     (packed,) = folder.glob("*.packed")
     times, data = packed.stat(), bytearray(packed.read_bytes())
     data[data.index(b"def ")] = ord("D")
     packed.write_bytes(data)
     os.utime(packed, ns=(times.st_atime_ns, times.st_mtime_ns))
-    verified = rlm_rag("index", str(repo), "--verify")
+    verified = process("index", str(repo), "--verify")
     assert verified.stderr.count("what was kept of it was wrong") == 1
-    assert rlm_rag("index", str(repo), "--verify").stderr == ""
-    assert "0 documents indexed now" in rlm_rag("index", str(repo)).stdout
+    assert process("index", str(repo), "--verify").stderr == ""
+    assert "0 documents indexed now" in process("index", str(repo)).stdout
 
 
 def test_nothing_is_kept_where_that_is_asked_for(rlm_rag: Run, repo: Path) -> None:
@@ -56,15 +56,15 @@ def test_nothing_is_kept_where_that_is_asked_for(rlm_rag: Run, repo: Path) -> No
     assert "as --no-keep asks" in rlm_rag("index", "--no-keep", str(repo)).stdout
 
 
-def test_a_search_uses_the_index_that_is_stored(rlm_rag: Run, repo: Path) -> None:
-    rlm_rag("search", str(repo), "backoff")
-    assert "0 documents indexed now" in rlm_rag("index", str(repo)).stdout
+def test_a_search_uses_the_index_that_is_stored(process: Run, repo: Path) -> None:
+    process("search", str(repo), "backoff")
+    assert "0 documents indexed now" in process("index", str(repo)).stdout
 
 
-def test_standard_input_is_indexed_in_memory(rlm_rag: Run) -> None:
-    done = rlm_rag("index", "-", stdin="one text\n")
+def test_standard_input_is_indexed_in_memory(process: Run) -> None:
+    done = process("index", "-", stdin="one text\n")
     assert "in memory only" in done.stdout
-    assert json.loads(rlm_rag("index", "--json").stdout)["indexes"] == []
+    assert json.loads(process("index", "--json").stdout)["indexes"] == []
 
 
 def test_verifying_nothing_is_said(rlm_rag: Run) -> None:

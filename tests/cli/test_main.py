@@ -15,12 +15,12 @@ from rlm_rag.errors import SourceError
 from .conftest import COMMAND, Run
 
 
-def test_help_goes_to_standard_output_and_names_every_command(rlm_rag: Run) -> None:
-    done = rlm_rag("--help")
+def test_help_goes_to_standard_output_and_names_every_command(process: Run) -> None:
+    done = process("--help")
     assert (done.returncode, done.stderr) == (0, "")
     for name in COMMANDS:
         assert f"  {name} " in done.stdout
-    assert rlm_rag().stdout == done.stdout
+    assert process().stdout == done.stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -32,21 +32,21 @@ def test_every_command_explains_itself(name: str) -> None:
     assert command.name == name
 
 
-def test_an_unknown_command_names_the_nearest(rlm_rag: Run) -> None:
-    done = rlm_rag("serch", ".", "x")
+def test_an_unknown_command_names_the_nearest(process: Run) -> None:
+    done = process("serch", ".", "x")
     assert done.returncode == 2
     assert done.stdout == ""
     assert "There is no command 'serch'. Did you mean search?" in done.stderr
 
 
-def test_an_unknown_option_names_the_nearest(rlm_rag: Run) -> None:
-    done = rlm_rag("ask", ".", "x", "--modle", "m")
+def test_an_unknown_option_names_the_nearest(process: Run) -> None:
+    done = process("ask", ".", "x", "--modle", "m")
     assert done.returncode == 2
     assert "--model" in done.stderr
 
 
-def test_a_usage_error_obeys_json(rlm_rag: Run) -> None:
-    done = rlm_rag("search", "--json", "only-one")
+def test_a_usage_error_obeys_json(process: Run) -> None:
+    done = process("search", "--json", "only-one")
     assert done.returncode == 2
     shown = json.loads(done.stdout)
     assert shown["schema_version"] == 1
@@ -144,7 +144,7 @@ def test_closed_streams_do_no_harm(environment: dict[str, str]) -> None:
     assert done.stdout == "0\n"
 
 
-def test_any_text_fits_an_ascii_stream(rlm_rag: Run) -> None:
-    done = rlm_rag("sérch", env={"PYTHONIOENCODING": "ascii:strict"})
+def test_any_text_fits_an_ascii_stream(process: Run) -> None:
+    done = process("sérch", env={"PYTHONIOENCODING": "ascii:strict"})
     assert done.returncode == 2
     assert "s\\xe9rch" in done.stderr

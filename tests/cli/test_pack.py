@@ -124,8 +124,8 @@ def test_what_went_into_a_fifo_is_counted(rlm_rag: Run, repo: Path, tmp_path: Pa
 
 
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
-def test_what_went_to_the_device_of_standard_output_is_counted(rlm_rag: Run, repo: Path) -> None:
-    done = rlm_rag("pack", str(repo), "-o", "/dev/stdout")
+def test_what_went_to_the_device_of_standard_output_is_counted(process: Run, repo: Path) -> None:
+    done = process("pack", str(repo), "-o", "/dev/stdout")
     assert f"{len(done.stdout):,} bytes in /dev/stdout" in done.stderr
 
 

@@ -12,8 +12,8 @@ from rlm_rag.indexes.requests import GrepHit
 from .conftest import Run
 
 
-def test_search_prints_places_with_their_best_lines(rlm_rag: Run, repo: Path) -> None:
-    done = rlm_rag("search", str(repo), "seconds to wait before the next try")
+def test_search_prints_places_with_their_best_lines(process: Run, repo: Path) -> None:
+    done = process("search", str(repo), "seconds to wait before the next try")
     assert done.returncode == 0
     assert done.stdout.startswith("src/retry.py:1-6")
     assert "Seconds to wait" in done.stdout
@@ -25,14 +25,14 @@ def test_search_as_json_is_what_the_repl_gets(rlm_rag: Run, repo: Path) -> None:
     assert set(hit) == {"path", "line", "end_line", "score", "snippet"}
 
 
-def test_search_finds_in_standard_input(rlm_rag: Run) -> None:
-    done = rlm_rag("search", "-", "needle", stdin="hay\nneedle here\nhay\n")
+def test_search_finds_in_standard_input(process: Run) -> None:
+    done = process("search", "-", "needle", stdin="hay\nneedle here\nhay\n")
     assert done.returncode == 0
     assert "needle here" in done.stdout
 
 
-def test_grep_prints_path_line_and_text(rlm_rag: Run, repo: Path) -> None:
-    done = rlm_rag("grep", str(repo), r"def \w+")
+def test_grep_prints_path_line_and_text(process: Run, repo: Path) -> None:
+    done = process("grep", str(repo), r"def \w+")
     assert done.returncode == 0
     assert set(done.stdout.splitlines()) == {
         "src/retry.py:4:def backoff(attempt):",

@@ -54,13 +54,13 @@ def test_the_last_run_is_written_beside_its_trace_and_goes_with_it(
 
 
 def test_it_opens_in_the_browser_that_is_named_and_in_none_without_a_display(
-    rlm_rag: Run, trace: Path, tmp_path: Path
+    process: Run, trace: Path, tmp_path: Path
 ) -> None:
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
     browser.chmod(0o755)
     page = tmp_path / "a page.html"
-    done = rlm_rag(
+    done = process(
         "trace", "view", str(trace), "-o", str(page), "--json", env={"BROWSER": f"{browser} %s"}
     )
     told = json.loads(done.stdout)
@@ -72,7 +72,7 @@ def test_it_opens_in_the_browser_that_is_named_and_in_none_without_a_display(
     (tmp_path / "bin").mkdir()
     browser.rename(tmp_path / "bin" / "www-browser")
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-    done = rlm_rag(
+    done = process(
         "trace", "view", str(trace), "-o", str(page), env={"PATH": path, "TERM": "xterm"}
     )
     assert not opened.exists()
