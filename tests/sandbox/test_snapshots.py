@@ -119,8 +119,11 @@ def imported(tree: ast.AST) -> Iterator[str]:
 def test_nothing_that_runs_on_the_host_can_read_a_pickle() -> None:
     package = Path(str(rlm_rag.__file__)).parent
     for path in package.rglob("*.py"):
-        if "inside" not in path.parts:
-            names = set(imported(ast.parse(path.read_text("utf-8"))))
+        text = path.read_text("utf-8")
+        # Most files need no parsing; only in letters beyond ASCII has a name other spellings.
+        is_silent = text.isascii() and not any(name in text for name in (*READERS, "marshal"))
+        if "inside" not in path.parts and not is_silent:
+            names = set(imported(ast.parse(text)))
             if path.relative_to(package).as_posix() not in OF_DATA:
                 assert not names & READERS, path
             assert "marshal.loads" not in names, path
