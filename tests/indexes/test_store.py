@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.indexes.answering import Answerer
+from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import (
     IndexRequest,
@@ -52,8 +53,9 @@ def answers_of(answerer: Answerer) -> list[Result]:
     return [answerer.answer(request) for request in (*requests, RepoMapRequest())]
 
 
-def stored(corpus: PackedCorpus, folder: Path) -> Answerer:
-    return Answerer.of(corpus, store=SegmentStore(folder, stamp=STAMP, origin="here"))
+def stored(corpus: PackedCorpus, folder: Path, parsers: Parsers | None = None) -> Answerer:
+    store = SegmentStore(folder, stamp=STAMP, origin="here")
+    return Answerer.of(corpus, store=store, parsers=parsers)
 
 
 def found(answerer: Answerer, query: str) -> list[str]:
@@ -73,12 +75,16 @@ def segments_in(folder: Path) -> list[Path]:
 
 
 def check_sequence(
-    pack: Pack, tmp_path_factory: pytest.TempPathFactory, versions: list[dict[str, str]]
+    pack: Pack,
+    parsers: Parsers,
+    tmp_path_factory: pytest.TempPathFactory,
+    versions: list[dict[str, str]],
 ) -> None:
     folder = tmp_path_factory.mktemp("stored") / "one"
     for documents in versions:
         corpus = pack(documents)
-        assert answers_of(stored(corpus, folder)) == answers_of(Answerer.of(corpus))
+        afresh = Answerer.of(corpus, parsers=parsers)
+        assert answers_of(stored(corpus, folder, parsers)) == answers_of(afresh)
 
 
 test_any_sequence_of_changes_answers_as_an_index_built_afresh = settings(max_examples=5)(
@@ -128,11 +134,14 @@ def test_the_files_are_the_users_alone(pack: Pack, tmp_path: Path) -> None:
 @settings(max_examples=20)
 @given(st.data())
 def test_any_damage_is_found_and_answers_stay_right(
-    pack: Pack, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    pack: Pack,
+    parsers: Parsers,
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
 ) -> None:
     folder = tmp_path_factory.mktemp("stored") / "one"
     corpus = pack({"a.py": "def load():\n  getUser\n" * 30, "b.md": "retry delay user\n" * 50})
-    expected = answers_of(stored(corpus, folder))
+    expected = answers_of(stored(corpus, folder, parsers))
     (path,) = segments_in(folder)
     whole = bytearray(path.read_bytes())
     at = data.draw(st.integers(0, len(whole) - 1))
@@ -141,7 +150,7 @@ def test_any_damage_is_found_and_answers_stay_right(
     else:
         whole[at] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(whole)
-    assert answers_of(stored(corpus, folder)) == expected
+    assert answers_of(stored(corpus, folder, parsers)) == expected
 
 
 def test_a_page_of_postings_that_is_damaged_is_noticed_when_it_is_read(tmp_path: Path) -> None:
