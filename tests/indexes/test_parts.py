@@ -101,12 +101,11 @@ def in_parts(
 def test_parts_rank_as_the_whole(
     pack: Pack, documents: dict[str, str], owners: list[int], count: int, query: str, k: int
 ) -> None:
-    expected = whole(pack, documents).search(query, k=k)
-    searcher = in_parts(pack, documents, owners, count)
-    assert searcher.search(query, k=k) == expected
+    one, several = whole(pack, documents), in_parts(pack, documents, owners, count)
+    assert several.search(query, k=k) == one.search(query, k=k)
     filtered = PathFilter("*.py", tuple(documents)[:6])
-    narrowed = in_parts(pack, documents, owners, count).search(query, k=k, allowed=filtered)
-    assert narrowed == whole(pack, documents).search(query, k=k, allowed=filtered)
+    narrowed = several.search(query, k=k, allowed=filtered)
+    assert narrowed == one.search(query, k=k, allowed=filtered)
 
 
 def test_ties_go_by_path_whatever_the_part(pack: Pack) -> None:
