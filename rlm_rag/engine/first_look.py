@@ -11,7 +11,7 @@ from itertools import islice
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.view import View
 from rlm_rag.lines import split_lines
-from rlm_rag.sandbox.inside.records import rows_of
+from rlm_rag.sandbox.inside.rows import rows_of
 
 MAX_DOCUMENTS = 3
 MAX_LINES = 3
@@ -98,8 +98,9 @@ async def _look(services: Services, view: View, wanted: _Wanted) -> _Look:
     text = (view.text(path) or "")[:MAX_TEXT_CHARS]
     lines = split_lines(text)
     whole = lines if len(text) < MAX_TEXT_CHARS else lines[:-1]
-    rows = rows_of("\n".join(whole))
-    if rows:
+    read = rows_of("\n".join(whole))
+    if read is not None:
+        rows, _ = read
         shown = "".join(f"\n  {_cut(str(row))}," for row in rows[:MAX_ROWS])
         more = "\n  ..." if len(rows) > MAX_ROWS else ""
         of = f", of {wanted.count} files together" if wanted.count > 1 else ""

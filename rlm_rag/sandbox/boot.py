@@ -28,6 +28,7 @@ WORKER_FILES = (
     "rlm_rag/sandbox/inside/pickling.py",
     "rlm_rag/sandbox/inside/records.py",
     "rlm_rag/sandbox/inside/reply.py",
+    "rlm_rag/sandbox/inside/rows.py",
     "rlm_rag/sandbox/inside/services.py",
     "rlm_rag/sandbox/inside/snapshot.py",
     "rlm_rag/sandbox/inside/tasks.py",

@@ -186,7 +186,7 @@ class Worker:
             return names.capabilities_text(offered, init["info"] if wrong else live)
 
         bound["capabilities"] = capabilities
-        bound["records"] = _records(documents)
+        bound["records"] = _records(documents, self._capture.note)
         for function in _adding(services, bound.get("context"), documents):
             bound[function.__name__] = forgiving(function, services.said)
         space.bind(bound)
@@ -258,9 +258,9 @@ def _opened(init: dict[str, Any]) -> tuple[PackedCorpus | None, Documents | None
     return packed, Documents(packed, init["numbers"], added)
 
 
-def _records(documents: Documents | None) -> Callable[..., Any]:
+def _records(documents: Documents | None, note: Callable[[str], None]) -> Callable[..., Any]:
     """Return the function that reads the records of `documents`."""
-    tables = None if documents is None else Records(documents)
+    tables = None if documents is None else Records(documents, note)
 
     def records(path: str | None = None) -> list[dict[str, Any]]:
         """The rows of CSV, JSON, JSON lines and lines of name=value, as dicts."""
