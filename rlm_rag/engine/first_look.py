@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from rlm_rag.engine.conditions import filtered
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.view import View
 from rlm_rag.lines import split_lines
@@ -41,7 +42,7 @@ async def first_look(services: Services, view: View, question: str) -> str:
         found = (*await _found(services, question), *islice(view.paths(), MAX_DOCUMENTS))
         wanted = [_together(view, path) for path in dict.fromkeys(found)]
     looks = [
-        await _look(services, view, each)
+        await _look(services, view, each, question)
         for each in list({each.name: each for each in wanted}.values())[:MAX_DOCUMENTS]
     ]
     begin = next((look.begin for look in looks if look.begin), "")
@@ -93,7 +94,7 @@ async def _found(services: Services, question: str) -> Sequence[str]:
     return [hit["path"] for hit in hits or ()]
 
 
-async def _look(services: Services, view: View, wanted: _Wanted) -> _Look:
+async def _look(services: Services, view: View, wanted: _Wanted, question: str) -> _Look:
     path, name = wanted.path, wanted.name
     text = (view.text(path) or "")[:MAX_TEXT_CHARS]
     lines = split_lines(text)
@@ -105,7 +106,8 @@ async def _look(services: Services, view: View, wanted: _Wanted) -> _Look:
         more = "\n  ..." if len(rows) > MAX_ROWS else ""
         of = f", of {wanted.count} files together" if wanted.count > 1 else ""
         return _Look(
-            f"records({name!r}) is a list of dicts{of}:{shown}{more}", f"rows = records({name!r})"
+            f"records({name!r}) is a list of dicts{of}:{shown}{more}",
+            f"rows = {filtered(rows, question, name)}",
         )
     outline = await services.looked_up("outline", path=path, budget_chars=OUTLINE_CHARS)
     words = Counter(found[1] for found in _DEFINES.finditer(outline or ""))

@@ -1,0 +1,60 @@
+"""The conditions that a question puts on records: values of theirs that it names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MOST_CONDITIONS = 3
+_LEAST_CHARS = 3
+_MOST_CHARS = 60
+_WORD = re.compile(r"\w+")
+
+
+def filtered(rows: Sequence[Mapping[str, Any]], question: str, name: str) -> str:
+    """Return an expression for the records of the document `name` that a question is about.
+
+    A column counts where values of it come again in other rows, as those of a kind do: the 1.5B
+    took the largest of all records where the question named one of their places.
+    """
+    every = f"records({name!r})"
+    found = [_condition(column, values) for column, values in _named(rows, question).items()]
+    if not 0 < len(found) <= MOST_CONDITIONS:
+        return every
+    return f"[r for r in {every} if {' and '.join(found)}]"
+
+
+def _condition(column: str, values: Sequence[str]) -> str:
+    is_one = len(values) == 1
+    return f"r.get({column!r}) == {values[0]!r}" if is_one else f"r.get({column!r}) in {values!r}"
+
+
+def _named(rows: Sequence[Mapping[str, Any]], question: str) -> dict[str, list[str]]:
+    """Return the values of each column that a question names, in the order of the columns."""
+    asked = _plain(question)
+    columns = {name.casefold() for row in rows for name in row}
+    values: dict[str, Counter[str]] = {}
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, str) and _LEAST_CHARS <= len(value) <= _MOST_CHARS:
+                values.setdefault(name, Counter())[value] += 1
+    found: dict[str, list[str]] = {}
+    for name, counts in values.items():
+        if 2 * len(counts) > counts.total():
+            continue
+        named = [
+            value
+            for value in counts
+            if value.casefold() not in columns
+            and (_plain(value) in asked or _plain(f"{value}s") in asked)
+        ]
+        if named:
+            found[name] = named
+    return found
+
+
+def _plain(text: str) -> str:
+    """Return the words of a text as another text can be looked for in it, whole words alone."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "

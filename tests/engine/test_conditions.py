@@ -1,0 +1,51 @@
+"""The values of records that a question names, as a condition on them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlm_rag.engine.conditions import filtered
+
+ROWS = [
+    {"id": f"D{n}", "shop": shop, "kind": kind, "note": "The north of it, once more", "price": n}
+    for n, (shop, kind) in enumerate(
+        [("North End", "book"), ("South", "pen"), ("North End", "pen"), ("South", "shop")] * 3
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("How many sales were there?", ""),
+        ("How many books were sold?", "r.get('kind') == 'book'"),
+        ("How many sales of kind book?", "r.get('kind') == 'book'"),
+        ("The largest price of a Book in north end's shop?", "both"),
+        ("Are there more of pen or of book?", "r.get('kind') in ['book', 'pen']"),
+        ("Which bookend and pencils are northern?", ""),
+        ("What is the price of D3?", ""),
+        ("Which shop sold most?", ""),
+    ],
+)
+def test_a_question_names_values_of_columns(question: str, condition: str) -> None:
+    both = "r.get('shop') == 'North End' and r.get('kind') == 'book'"
+    wanted = both if condition == "both" else condition
+    every = "records('a.csv')"
+    expected = f"[r for r in {every} if {wanted}]" if wanted else every
+    assert filtered(ROWS, question, "a.csv") == expected
+
+
+def test_a_value_without_words_and_cells_that_are_no_text_are_no_condition() -> None:
+    rows = [{"a": "---", "b": None, "c": ["x"]}, {"a": "---", "b": 12, "c": ["x"]}]
+    assert filtered(rows, "What is --- of 12 and x?", "a.csv") == "records('a.csv')"
+
+
+def test_a_question_that_names_values_of_every_column_is_left_to_the_model() -> None:
+    rows = [{name: f"value {name}" for name in "abcd"}] * 2
+    question = "value a, value b, value c, value d?"
+    assert filtered(rows, question, "a.csv") == "records('a.csv')"
+
+
+def test_names_of_hostile_columns_stay_strings() -> None:
+    rows = [{"'] or exit() #": "north"}] * 2
+    assert eval(filtered(rows, "How many of north?", "a.csv"), {"records": lambda _: rows}) == rows
