@@ -43,7 +43,17 @@ class Added:
         Raises:
             Refused: the path cannot be one, or too much was added.
         """
-        name = PREFIX + _plain(path)
+        return self._put(PREFIX + _plain(path), content)
+
+    def take(self, path: str, content: str) -> None:
+        """Add a document of a library, whose path under `added:/` may hold any character.
+
+        Raises:
+            Refused: too much was added.
+        """
+        self._put(path, content)
+
+    def _put(self, name: str, content: str) -> str:
         chars = self._chars + len(content) - len(self._documents.get(name, ""))
         if chars > MAX_CHARS:
             raise Refused(f"more than {MAX_CHARS:,} characters would be added to this run")

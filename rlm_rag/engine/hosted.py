@@ -7,18 +7,18 @@ import json
 from functools import partial
 from typing import Any
 
-from rlm_rag.engine.added import MAX_CHARS, MAX_DOCUMENTS, PREFIX
+from rlm_rag.engine.added import PREFIX
 from rlm_rag.engine.artifacts import Artifacts
 from rlm_rag.engine.caller import Caller, Refused
+from rlm_rag.engine.libraries import library_of
 from rlm_rag.engine.offers import Offers, Question
 from rlm_rag.engine.services import Handler
 from rlm_rag.engine.threads import called, in_thread
 from rlm_rag.engine.tool_calls import ToolCalls
 from rlm_rag.engine.view import View
 from rlm_rag.errors import RlmRagError
-from rlm_rag.loaders.source import Source, load_corpus
 from rlm_rag.sandbox.calls import uncounted
-from rlm_rag.sandbox.session import ServiceError
+from rlm_rag.sandbox.session import ServiceError, ServiceReply
 
 MAX_TODOS = 200
 MAX_TODO_CHARS = 500
@@ -128,7 +128,7 @@ class Hosted:
     async def _saved_again(self, name: str, content: Any, *, caller: Caller) -> None:
         self._side.artifacts.note(name, _as_text(content))
 
-    async def load_library(self, name: str, *, caller: Caller) -> list[list[str]]:
+    async def load_library(self, name: str, *, caller: Caller) -> ServiceReply:
         """Add the documents of a library under `added:/NAME/`; return them, path and content."""
         libraries = self._side.offers.libraries
         if name not in libraries:
@@ -138,21 +138,20 @@ class Hosted:
         if any(path.startswith(folder) for path in self._view.added.documents):
             raise ServiceError("argument", f"{name} is loaded already, under {folder}")
         try:
-            documents = await in_thread(_documents_of, libraries[name])
-            self._view.added.check_room(dict(documents))
-            return [
-                [self._view.added.add(f"{name}/{path}", content), content]
-                for path, content in documents
-            ]
+            library = await in_thread(library_of, libraries[name], folder)
+            self._view.added.check_room(library.documents)
         except RlmRagError as error:
             raise ServiceError("library", f"{name} cannot be loaded: {error.message}") from error
         except Refused as refused:
             raise ServiceError("limit", f"the library {name} is too large: {refused}") from refused
+        for path, content in library.documents.items():
+            self._view.added.take(path, content)
+        return ServiceReply(list(map(list, library.documents.items())), library.note)
 
     async def _loaded_again(self, name: str, *, caller: Caller) -> None:
         # As it was then, whatever its source holds now.
         for path, content in caller.answered:
-            self._view.added.add(path, content)
+            self._view.added.take(path, content)
 
     async def ask_user_question(self, questions: Any, *, caller: Caller) -> Any:
         """Ask the person; a list is answered by a list. The wait is no time of the block."""
@@ -182,13 +181,6 @@ def _as_text(content: Any) -> str:
     return (
         content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=2)
     )
-
-
-def _documents_of(source: Source) -> list[tuple[str, str]]:
-    with load_corpus(source) as corpus:
-        if len(corpus) > MAX_DOCUMENTS or corpus.total_bytes > MAX_CHARS * 4:
-            raise Refused(f"it has {len(corpus):,} documents, {corpus.total_bytes:,} bytes")
-        return [(document.path, document.content) for document in corpus]
 
 
 def _questions(given: Any) -> list[Question]:

@@ -107,7 +107,10 @@ _ANSWER_MARGIN_SECONDS = 2.0
 _RECORDED_CHARS = 1000
 
 Handler = Callable[..., Awaitable[Any]]
-"""Serves one function; takes the block's arguments and, as `caller`, a `Caller`."""
+"""Serves one function; takes the block's arguments and, as `caller`, a `Caller`.
+
+What it returns is the value; a `ServiceReply` says a note beside it.
+"""
 
 
 class Services:
@@ -169,10 +172,11 @@ class Services:
         try:
             value = await handler(**bound)
         except ServiceError as error:
-            self._record_served(call, seq, asked, None, error)
+            self._record_served(call, seq, asked, ServiceReply(None), error)
             raise
-        self._record_served(call, seq, asked, value, None)
-        return ServiceReply(value)
+        reply = value if isinstance(value, ServiceReply) else ServiceReply(value)
+        self._record_served(call, seq, asked, reply, None)
+        return reply
 
     async def looked_up(self, name: str, /, **arguments: Any) -> Any:
         """Return what a look-up of the host's own gives, None where it is refused.
@@ -210,7 +214,7 @@ class Services:
         call: ServiceCall,
         seq: int,
         asked: str,
-        value: Any,
+        reply: ServiceReply,
         error: ServiceError | None,
     ) -> None:
         self._recorder.record(
@@ -220,9 +224,10 @@ class Services:
                 seq=seq,
                 name=call.name,
                 asked=asked,
-                result=value,
+                result=reply.value,
                 error=None if error is None else error.message,
                 kind=None if error is None else error.kind,
+                note=reply.note,
             )
         )
 
@@ -301,7 +306,7 @@ def _reply_of(answer: Served | Retrieved) -> ServiceReply:
     """
     if answer.error is not None:
         raise ServiceError(answer.kind or "error", answer.error)
-    return ServiceReply(answer.result, answer.note if isinstance(answer, Retrieved) else None)
+    return ServiceReply(answer.result, answer.note)
 
 
 def _observe(coverage: Coverage, name: str, result: Result) -> tuple[tuple[str, int, int], ...]:

@@ -175,7 +175,7 @@ class Retrieved(Event):
 class Served(Event):
     """What the host answered to any other call of a block: its result, or an error of `kind`.
 
-    `asked` is a digest of the arguments.
+    `asked` is a digest of the arguments, `note` what the block was told beside the result.
     """
 
     type: ClassVar[str] = "served"
@@ -186,6 +186,7 @@ class Served(Event):
     result: Any
     error: str | None = None
     kind: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

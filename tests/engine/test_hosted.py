@@ -150,6 +150,33 @@ def test_a_library_joins_context_and_search_and_is_repeated_as_it_was(
     assert rlm_rag.replay(Path(found.trace), corpus).text == found.text
 
 
+def test_an_odd_name_in_a_library_costs_nothing_and_a_bad_one_costs_itself(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    odd, bad = "odd\n\x1b[31mname.md", f"{'deep/' * 70}bad.md"
+    library = {odd: "The quokka sleeps.\n", "rules.md": "# Rules\n", bad: "The rest.\n"}
+    code = (
+        "print(load_library('handbook'))\nprint([d['path'] for d in context])\n"
+        "print('found', search('quokka')[0]['path'] == 'added:/handbook/odd\\n\\x1b[31mname.md')"
+    )
+    found = play(
+        openai_server,
+        corpus,
+        root=[block(code), block("FINAL(read(context[1]['path']))")],
+        libraries={"handbook": library},
+        trace=tmp_path,
+    )
+    told = told_root(openai_server)[1]
+    paths = f"'added:/handbook/{odd}', 'added:/handbook/rules.md'".replace("\n", "\\n")
+    assert paths.replace("\x1b", "\\x1b") in told
+    assert f"without 1 entry: '{bad[:79]}" in told
+    assert f"(a path of {len('added:/handbook/' + bad)} characters, of at most 300)" in told
+    assert "found True" in told
+    assert found.text == "1: The quokka sleeps."
+    assert found.trace is not None
+    assert rlm_rag.replay(Path(found.trace), corpus).text == found.text
+
+
 def test_a_person_is_asked_and_the_wait_is_no_time_of_the_block(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:

@@ -133,6 +133,8 @@ def retrieval_title(event: Retrieved) -> str:
 
 def served_parts(event: Served) -> Iterator[Part]:
     """What the host answered to any other call of a block."""
+    if event.note:
+        yield text_part("Note", event.note)
     if event.error is not None:
         yield text_part("Error", event.error, "error")
     elif event.result is not None:
