@@ -59,7 +59,7 @@ class BareRepl:
                     limits=limits if has_model else replace(limits, usd=None),
                     cache=options.cache,
                     absent=None if has_model else NO_MODEL,
-                    pool=None if share is None else share.pool,
+                    share=share,
                 )
             )
             view = View(corpus, retriever)

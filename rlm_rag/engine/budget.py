@@ -6,23 +6,28 @@ It is not thread-safe: the engine's event loop is its only user.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
 
 from rlm_rag.counts import counted
 from rlm_rag.engine import meter
+from rlm_rag.engine.admission import (
+    Amounts,
+    Asked,
+    CallEstimate,
+    CallRole,
+    Grant,
+    LimitReached,
+    Reservation,
+)
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.pool import ROUNDING_USD, Share
+from rlm_rag.engine.waiting import Line
 from rlm_rag.models.base import Usage
-
-CallRole = Literal["root", "sub"]
 
 FINAL_SHARE = 0.25
 """At most this part of a limit is kept back for the last root call, so that small limits still
@@ -31,93 +36,21 @@ leave something to work with."""
 DEFAULT_FINAL_SECONDS = 30.0
 
 
-class LimitReached(Exception):
-    """A limit ends the run, or keeps a call from being sent; `name` is the stop reason.
-
-    `may_fit_later` is true where the call would fit if the calls in flight cost nothing, so
-    that it is worth asking again once one of them has settled.
-    """
-
-    def __init__(self, name: StopReason, detail: str, *, may_fit_later: bool = False) -> None:
-        super().__init__(f"{name}: {detail}")
-        self.name: StopReason = name
-        self.detail = detail
-        self.may_fit_later = may_fit_later
-
-
-@dataclass(frozen=True, slots=True)
-class CallEstimate:
-    """The most that one call can cost: its counted prompt and the output cap that is sent.
-
-    `usd` is None where the price is not known; `reply_usd` of it are for each token of the reply.
-    Where so long a reply does not fit, one of `least_output_tokens` is worth having; None: none
-    that is shorter.
-    """
-
-    input_tokens: int
-    output_tokens: int
-    usd: float | None = None
-    reply_usd: float = 0.0
-    least_output_tokens: int | None = None
-
-    @property
-    def tokens(self) -> int:
-        return self.input_tokens + self.output_tokens
-
-    @property
-    def prompt_usd(self) -> float:
-        """What the prompt alone costs, 0 where the price is not known."""
-        return (self.usd or 0.0) - self.output_tokens * self.reply_usd
-
-    def to_dict(self) -> dict[str, float | None]:
-        """What a trace keeps of it."""
-        return {
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "usd": self.usd,
-        }
-
-    def shortened(self, output_tokens: int) -> CallEstimate:
-        """Return it with a shorter reply, no longer than it was nor shorter than is of use."""
-        if self.least_output_tokens is None:
-            return self
-        tokens = min(self.output_tokens, max(output_tokens, self.least_output_tokens))
-        usd = None if self.usd is None else self.prompt_usd + tokens * self.reply_usd
-        return replace(self, output_tokens=tokens, usd=usd)
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """An admitted call that has not settled yet."""
-
-    id: int
-    estimate: CallEstimate
-    model: str
-    role: CallRole
-    final: bool = False
-
-
 @dataclass(slots=True)
 class _Pending:
     reservation: Reservation
     calls: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Amounts:
-    calls: int = 0
-    tokens: int = 0
-    usd: float = 0.0
+    grants: list[Grant] = field(default_factory=list)
 
 
 class Budget:
     """What a run may spend, has spent, and has promised to calls in flight.
 
     One final root call is kept back from the start in calls, tokens, money and time; only
-    `reserve_final` may use it. `final` estimates it until `expect_final` knows better. A run that
+    `admit_final` may use it. `final` estimates it until `expect_final` knows better. A run that
     is taken up again has taken `elapsed_seconds`, and `carry_over` counts what it had spent. A
-    `share` in a pool of money bounds it besides. Without `keeps_final` there is no root model whose
-    last call would have to be kept back.
+    `share` in what other runs have too bounds it besides. Without `keeps_final` there is no root
+    model whose last call would have to be kept back.
     """
 
     def __init__(
@@ -137,11 +70,10 @@ class Budget:
         self._final = final or CallEstimate(0, 0, 0.0)
         self._final_taken = not keeps_final
         self._pending: dict[int, _Pending] = {}
-        self._promised = _Amounts()
-        # Those who wait for money of a pool are woken by whichever run gives some back.
-        self._waiting = deque[asyncio.Future[None]]() if share is None else share.pool.waiting
+        self._promised = Amounts()
+        self._line = Line()
         self._next_id = 1
-        self._spent = _Amounts()
+        self._spent = Amounts()
         self._usage = Usage()
         self._by_model: dict[str, Usage] = {}
         self._by_role: dict[CallRole, Usage] = {}
@@ -149,7 +81,7 @@ class Budget:
     def reserve(
         self, estimate: CallEstimate, *, model: str = "", role: CallRole = "sub"
     ) -> Reservation:
-        """Admit one call.
+        """Admit one call by the run's own limits alone.
 
         Raises:
             LimitReached: it does not fit beside the calls in flight and the final root call.
@@ -174,42 +106,83 @@ class Budget:
                 reservation = self.reserve(self.fitted(estimate), model=model, role=role)
             except LimitReached as refusal:
                 if not refusal.may_fit_later:
-                    self._wake_next()
+                    self._line.call_next()
                     raise
             else:
-                self._wake_next()
-                return reservation
-            await self._change(first=waited)
+                self._line.call_next()
+                return await self._granted(reservation, waits=True)
+            await self._line.turn(first=waited)
             waited = True
 
-    async def _change(self, *, first: bool) -> None:
-        """Wait for a call in flight to settle, in line or at its head."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if first:
-            self._waiting.appendleft(turn)
-        else:
-            self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-            else:
-                self._wake_next()
-            raise
-
-    def _wake_next(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-
-    def reserve_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
+    async def admit_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
         """Admit the run's last root call, out of all that is left, with a shorter reply if need be.
 
         Raises:
             LimitReached: even so it does not fit.
+        """
+        return await self._granted(self.reserve_final(estimate, model=model))
+
+    async def admit_retry(self, reservation: Reservation) -> None:
+        """Admit one more request for a call whose last request failed.
+
+        Raises:
+            LimitReached: the request does not fit.
+            ValueError: the reservation was settled or released.
+        """
+        self.reserve_retry(reservation)
+        if self._share is None:
+            return
+        nothing = replace(reservation, estimate=CallEstimate(0, 0, 0.0))
+        try:
+            grant = await self._share.admit(self._asked(nothing, waits=False))
+        except BaseException:
+            self._get(reservation).calls -= 1
+            self._promise(Amounts(calls=-1))
+            raise
+        self._get(reservation).grants.append(grant)
+
+    async def admit_again(self, reservation: Reservation) -> Reservation:
+        """Admit a call once more, as long as it was, whose last request settled at its estimate.
+
+        Raises:
+            LimitReached: it does not fit.
+        """
+        return await self._granted(self.reserve_again(reservation))
+
+    async def _granted(self, reservation: Reservation, *, waits: bool = False) -> Reservation:
+        """Have what the run shares with others admit a call that its own limits do."""
+        if self._share is None:
+            return reservation
+        try:
+            grant = await self._share.admit(self._asked(reservation, waits=waits))
+        except BaseException:
+            self.release(reservation)
+            raise
+        if grant.spent is not None:
+            self._spent = grant.spent
+        if grant.estimate != reservation.estimate:
+            self._withdraw(self._pending.pop(reservation.id))
+            reservation = self._admit(
+                grant.estimate, reservation.model, reservation.role, final=reservation.final
+            )
+        self._get(reservation).grants.append(grant)
+        return reservation
+
+    def _asked(self, reservation: Reservation, *, waits: bool) -> Asked:
+        return Asked(
+            reservation.estimate,
+            reservation.role,
+            reservation.model,
+            waits=waits,
+            final=reservation.final,
+            kept=None if self._final_taken else self._final,
+        )
+
+    def reserve_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
+        """Admit the last root call as `admit_final` does, by the run's own limits alone.
+
+        Raises:
+            LimitReached: even with a shorter reply it does not fit.
         """
         estimate = self._fitted(estimate, self._committed(keep_final=False))
         self._check(estimate, keep_final=False)
@@ -217,7 +190,7 @@ class Budget:
         return self._admit(estimate, model, "root", final=True)
 
     def reserve_retry(self, reservation: Reservation) -> None:
-        """Admit one more request for a call whose last request failed.
+        """Admit a request as `admit_retry` does, by the run's own limits alone.
 
         Raises:
             LimitReached: the request does not fit.
@@ -226,10 +199,10 @@ class Budget:
         pending = self._get(reservation)
         self._check(CallEstimate(0, 0, 0.0), keep_final=not reservation.final)
         pending.calls += 1
-        self._promise(_Amounts(calls=1))
+        self._promise(Amounts(calls=1))
 
     def reserve_again(self, reservation: Reservation) -> Reservation:
-        """Admit a call once more, as long as it was, whose last request settled at its estimate.
+        """Admit a call as `admit_again` does, by the run's own limits alone.
 
         Raises:
             LimitReached: it does not fit.
@@ -258,9 +231,9 @@ class Budget:
             )
         self._withdraw(self._pending.pop(reservation.id))
         self._spend(usage, estimate)
-        self._give_back(estimate, estimate.usd or 0.0 if usage.usd is None else usage.usd)
+        self._give_back(pending, usage)
         self._count(usage, reservation.model, reservation.role)
-        self._wake_next()
+        self._line.call_next()
         return usage
 
     def carry_over(
@@ -276,10 +249,10 @@ class Budget:
         if pending is None:
             return
         self._withdraw(pending)
-        self._give_back(reservation.estimate, 0.0)
+        self._give_back(pending, None)
         if reservation.final:
             self._final_taken = False
-        self._wake_next()
+        self._line.call_next()
 
     def expect_final(self, estimate: CallEstimate) -> None:
         """Keep back enough for a final root call of this size from now on."""
@@ -322,7 +295,7 @@ class Budget:
     @property
     def bounds_replies(self) -> bool:
         """Whether a limit in tokens or money holds, so that a reply's length must be known."""
-        shared = self._share is not None and self._share.pool.usd is not None
+        shared = self._share is not None and self._share.usd is not None
         return shared or self._limits.tokens is not None or self._limits.usd is not None
 
     def elapsed_seconds(self) -> float:
@@ -369,7 +342,7 @@ class Budget:
 
     def _spend(self, usage: Usage, estimate: CallEstimate) -> None:
         usd = usage.usd if usage.usd is not None else estimate.usd or 0.0
-        self._spent = _Amounts(
+        self._spent = Amounts(
             self._spent.calls + usage.calls,
             self._spent.tokens + usage.input_tokens + usage.output_tokens,
             self._spent.usd + usd,
@@ -386,49 +359,50 @@ class Budget:
         reservation = Reservation(self._next_id, estimate, model, role, final)
         self._next_id += 1
         self._pending[reservation.id] = _Pending(reservation)
-        self._promise(_Amounts(1, estimate.tokens, estimate.usd or 0.0))
-        if self._share is not None:
-            self._share.pool.promise(estimate.usd or 0.0)
+        self._promise(Amounts(1, estimate.tokens, estimate.usd or 0.0))
         return reservation
 
-    def _give_back(self, estimate: CallEstimate, spent_usd: float) -> None:
-        if self._share is not None:
-            self._share.pool.settle(estimate.usd or 0.0, spent_usd)
+    def _give_back(self, pending: _Pending, usage: Usage | None) -> None:
+        """Settle what was granted from above; all that the call cost is counted with the first."""
+        for grant in pending.grants:
+            assert self._share is not None
+            self._share.settle(grant, usage)
+            usage = None
 
-    def _promise(self, more: _Amounts) -> None:
+    def _promise(self, more: Amounts) -> None:
         held = self._promised
-        self._promised = _Amounts(
+        self._promised = Amounts(
             held.calls + more.calls, held.tokens + more.tokens, held.usd + more.usd
         )
 
     def _withdraw(self, pending: _Pending) -> None:
         if not self._pending:
             # Sums of floats drift; nothing in flight is nothing promised.
-            self._promised = _Amounts()
+            self._promised = Amounts()
             return
         estimate = pending.reservation.estimate
-        self._promise(_Amounts(-pending.calls, -estimate.tokens, -(estimate.usd or 0.0)))
+        self._promise(Amounts(-pending.calls, -estimate.tokens, -(estimate.usd or 0.0)))
 
-    def _kept_for_final(self) -> _Amounts:
+    def _kept_for_final(self) -> Amounts:
         if self._final_taken:
-            return _Amounts()
+            return Amounts()
         tokens, usd = self._final.tokens, self._final.usd or 0.0
         if self._limits.tokens is not None:
             tokens = min(tokens, int(self._limits.tokens * FINAL_SHARE))
         if self._limits.usd is not None:
             usd = min(usd, self._limits.usd * FINAL_SHARE)
-        return _Amounts(1, tokens, usd)
+        return Amounts(1, tokens, usd)
 
-    def _committed(self, *, keep_final: bool, in_flight: bool = True) -> _Amounts:
-        kept = self._kept_for_final() if keep_final else _Amounts()
-        promised = self._promised if in_flight else _Amounts()
-        return _Amounts(
+    def _committed(self, *, keep_final: bool, in_flight: bool = True) -> Amounts:
+        kept = self._kept_for_final() if keep_final else Amounts()
+        promised = self._promised if in_flight else Amounts()
+        return Amounts(
             self._spent.calls + kept.calls + promised.calls,
             self._spent.tokens + kept.tokens + promised.tokens,
             self._spent.usd + kept.usd + promised.usd,
         )
 
-    def _fitted(self, estimate: CallEstimate, committed: _Amounts) -> CallEstimate:
+    def _fitted(self, estimate: CallEstimate, committed: Amounts) -> CallEstimate:
         room = estimate.output_tokens
         if self._limits.tokens is not None:
             room = min(room, self._limits.tokens - committed.tokens - estimate.input_tokens)
@@ -440,30 +414,13 @@ class Budget:
     def _check(self, estimate: CallEstimate, *, keep_final: bool) -> None:
         refusal = self._refusal(estimate, self._committed(keep_final=keep_final), keep_final)
         if refusal is None:
-            self._check_pool(estimate, waits=keep_final)
             return
         alone = self._committed(keep_final=keep_final, in_flight=False)
         refusal.may_fit_later = self._refusal(estimate, alone, keep_final) is None
         raise refusal
 
-    def _check_pool(self, estimate: CallEstimate, *, waits: bool) -> None:
-        if self._share is None or self._share.pool.usd is None:
-            return
-        pool, usd = self._share.pool, estimate.usd
-        if usd is not None and pool.fits(usd):
-            return
-        may_fit_later = waits and usd is not None and pool.fits(usd, in_flight=False)
-        if not may_fit_later:
-            self._share.refused = True
-        price = "a call of unknown price" if usd is None else f"a call of up to ${usd:.4f}"
-        raise LimitReached(
-            "budget_usd",
-            f"{price} does not fit in the ${pool.left_usd:.4f} left of ${pool.usd:g} for all runs",
-            may_fit_later=may_fit_later,
-        )
-
     def _refusal(
-        self, estimate: CallEstimate, committed: _Amounts, keep_final: bool
+        self, estimate: CallEstimate, committed: Amounts, keep_final: bool
     ) -> LimitReached | None:
         limits = self._limits
         is_kept = keep_final and not self._final_taken

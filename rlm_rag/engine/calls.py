@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeGuard
 
 from rlm_rag.engine import meter
+from rlm_rag.engine.admission import CallEstimate, LimitReached, Reservation
 from rlm_rag.engine.answer import StopReason
-from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached, Reservation
+from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.live import LiveReply, ReplyText
@@ -17,7 +18,7 @@ from rlm_rag.engine.past import Past
 from rlm_rag.engine.recorded import Call
 from rlm_rag.errors import ContextWindowError, ModelError, ModelKeyError, ModelNotFoundError
 from rlm_rag.models.base import Completion, LanguageModel, Message, ModelRequest, Usage
-from rlm_rag.models.limiter import Limiter
+from rlm_rag.models.limiter import Turns
 from rlm_rag.models.messages import alternate
 from rlm_rag.models.prices import ModelFacts
 from rlm_rag.models.retry import Patience, complete_with_retries
@@ -50,7 +51,7 @@ class PricedModel:
 
     model: LanguageModel
     facts: ModelFacts
-    limiter: Limiter
+    limiter: Turns
     api_base: str | None = None
     temperature: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -296,7 +297,7 @@ class ModelCalls:
     async def _reserve(self, model: PricedModel, asking: _Asking) -> Reservation:
         estimate = self._estimate(model, asking)
         if asking.final and self._keeps_final:
-            return self._budget.reserve_final(estimate, model=model.name)
+            return await self._budget.admit_final(estimate, model=model.name)
         self._expect_final(model, asking)
         return await self._budget.admit(estimate, model=model.name, role=asking.role)
 
@@ -405,14 +406,14 @@ class _Attempts:
         self._is_lost = False
         self._since_loss = 0
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
         self._check()
         if self._is_lost:
             self._lost += self._budget.settle(self._reservation, None)
             self._is_lost, self._since_loss = False, 0
-            self._reservation = self._budget.reserve_again(self._reservation)
+            self._reservation = await self._budget.admit_again(self._reservation)
         elif self.begun:
-            self._budget.reserve_retry(self._reservation)
+            await self._budget.admit_retry(self._reservation)
         self.begun += 1
         self._since_loss += 1
 

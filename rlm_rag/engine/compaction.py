@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlm_rag.engine.budget import Budget, LimitReached
+from rlm_rag.engine.admission import LimitReached
+from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import ModelCalls, PricedModel
 from rlm_rag.engine.history import History
 from rlm_rag.engine.past import Past

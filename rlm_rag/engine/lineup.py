@@ -12,7 +12,7 @@ from typing import Any
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
-from rlm_rag.engine.pool import Pool
+from rlm_rag.engine.pool import Pool, Share
 from rlm_rag.errors import UsageError
 from rlm_rag.models.absent import AbsentModel
 from rlm_rag.models.base import LanguageModel
@@ -105,13 +105,13 @@ async def open_lineup(
     limits: Limits,
     cache: bool | Path = False,
     absent: str | None = None,
-    pool: Pool | None = None,
+    share: Share | None = None,
 ) -> AsyncIterator[Lineup]:
     """Open a run's models, and the cache of replies where one is asked for; both end with it.
 
     `cache` True is the user's own, a path another. Nothing is sent. With `absent`, which says
-    why, the models have their names and figures, need no key, and answer nothing. `pool` has the
-    limiters of all runs that share it.
+    why, the models have their names and figures, need no key, and answer nothing. `share` has the
+    limiters of all runs that it is shared with.
 
     Raises:
         ModelError: a name or key that cannot be used.
@@ -126,7 +126,7 @@ async def open_lineup(
             # It may have to wait for another process.
             stack.push_async_callback(asyncio.to_thread, kept.close)
         shared = SharedReplies(kept)
-        lineup = Lineup(names, settings, shared=shared, limits=limits, absent=absent, pool=pool)
+        lineup = Lineup(names, settings, shared=shared, limits=limits, absent=absent, share=share)
         stack.push_async_callback(lineup.aclose)
         yield lineup
 
@@ -142,7 +142,7 @@ class Lineup:
         shared: SharedReplies,
         limits: Limits,
         absent: str | None = None,
-        pool: Pool | None = None,
+        share: Share | None = None,
     ) -> None:
         _check_extra(settings.extra)
         self._absent = absent
@@ -150,7 +150,7 @@ class Lineup:
         self._settings = settings
         self._shared = shared
         self._limits = limits
-        self._pool = pool or Pool(concurrency=limits.concurrency)
+        self._share = share or Pool(concurrency=limits.concurrency).share()
         self._fallbacks: Fallbacks[PricedModel] = Fallbacks()
         self._models = {name: self._opened(name) for name in names.all()}
         self._fallbacks.models = tuple(self._models[name] for name in names.fallbacks)
@@ -198,7 +198,7 @@ class Lineup:
     def _opened(self, name: str) -> PricedModel:
         settings = self._settings
         facts = settings.facts(name)
-        limited = self._limits.usd is not None or self._pool.usd is not None
+        limited = self._limits.usd is not None or self._share.usd is not None
         if limited and facts.price is None:
             raise UsageError(
                 f"the price of {name} is not known, so a limit in dollars cannot be kept",
@@ -208,7 +208,7 @@ class Lineup:
         return PricedModel(
             self._model(name),
             facts,
-            self._pool.limiter(provider),
+            self._share.limiter(provider),
             api_base=settings.api_base,
             temperature=settings.temperature,
             extra=settings.extra,

@@ -11,8 +11,9 @@ import time
 from collections.abc import Mapping, Sequence
 
 from rlm_rag.counts import counted
+from rlm_rag.engine.admission import LimitReached
 from rlm_rag.engine.answer import StopReason
-from rlm_rag.engine.budget import Budget, LimitReached
+from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import ModelCalls, PricedModel
 from rlm_rag.engine.carried import Carried, Left
 from rlm_rag.engine.compaction import Compaction

@@ -189,7 +189,7 @@ class Mapper:
                     options.asking,
                     limits=options.limits,
                     cache=options.cache,
-                    pool=None if options.share is None else options.share.pool,
+                    share=options.share,
                 )
             )
             self._record_start(recorder, lineup.sub.name)

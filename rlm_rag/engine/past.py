@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
+from rlm_rag.engine.admission import LimitReached
 from rlm_rag.engine.answer import StopReason
-from rlm_rag.engine.budget import LimitReached
 from rlm_rag.engine.carried import Carried
 from rlm_rag.engine.recorded import Call, Recorded, read_recorded
 from rlm_rag.engine.sameness import asked as digest

@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
+from collections.abc import Callable
 
+from rlm_rag.engine.admission import Account, Asked, Grant, LimitReached
+from rlm_rag.engine.waiting import Line
 from rlm_rag.errors import UsageError
-from rlm_rag.models.limiter import DEFAULT_WIDTH, Limiter
+from rlm_rag.models.base import Usage
+from rlm_rag.models.limiter import DEFAULT_WIDTH, Limiter, Turns
 
 ROUNDING_USD = 1e-9
+
+
+class Share:
+    """A part in what runs share; `refused` says that a call of this part was not sent for it.
+
+    `usd` is the sum of money that bounds them together, None for no bound. `limiter` returns the
+    line of requests to a provider.
+    """
+
+    def __init__(
+        self, account: Account, limiter: Callable[[str], Turns], *, usd: float | None
+    ) -> None:
+        self._account = account
+        self.limiter = limiter
+        self.usd = usd
+        self.refused = False
+
+    async def admit(self, asked: Asked) -> Grant:
+        """Admit a call beside those of other runs.
+
+        Raises:
+            LimitReached: it does not fit.
+        """
+        try:
+            return await self._account.admit(asked)
+        except LimitReached:
+            self.refused = True
+            raise
+
+    def settle(self, grant: Grant, usage: Usage | None) -> None:
+        """Count what an admitted call cost, None where it was not sent."""
+        self._account.settle(grant, usage)
 
 
 class Pool:
@@ -35,18 +69,18 @@ class Pool:
         self.usd = usd
         self.spent_usd = spent_usd
         self.concurrency = concurrency
-        self.limiters: dict[str, Limiter] = {}
-        self.waiting: deque[asyncio.Future[None]] = deque()
+        self._limiters: dict[str, Limiter] = {}
+        self._line = Line()
         self._promised_usd = 0.0
         self._in_flight = 0
 
     def share(self) -> Share:
         """Return a part in it, for an `RLM`."""
-        return Share(self)
+        return Share(self, self.limiter, usd=self.usd)
 
     def limiter(self, provider: str) -> Limiter:
         """Return the line of requests to a provider."""
-        return self.limiters.setdefault(provider, Limiter(self.concurrency))
+        return self._limiters.setdefault(provider, Limiter(self.concurrency))
 
     @property
     def left_usd(self) -> float | None:
@@ -55,27 +89,43 @@ class Pool:
             return None
         return max(0.0, self.usd - self.spent_usd - self._promised_usd)
 
-    def fits(self, usd: float, *, in_flight: bool = True) -> bool:
-        """Whether a call of at most `usd` fits, beside the calls in flight or without them."""
-        promised = self._promised_usd if in_flight else 0.0
-        return self.usd is None or self.spent_usd + promised + usd <= self.usd + ROUNDING_USD
+    async def admit(self, asked: Asked) -> Grant:
+        """Promise money to a call, which waits where calls in flight may give back enough.
 
-    def promise(self, usd: float) -> None:
-        """Hold money for a call that is sent."""
-        self._promised_usd += usd
+        Raises:
+            LimitReached: it does not fit, or its price is not known.
+        """
+        usd, waited = asked.estimate.usd, False
+        while self.usd is not None and not self._fits(usd, beside=self._promised_usd):
+            if not asked.waits or not self._fits(usd, beside=0.0):
+                self._line.call_next()
+                raise self._refusal(usd)
+            await self._line.turn(first=waited)
+            waited = True
+        self._promised_usd += usd or 0.0
         self._in_flight += 1
+        if waited:
+            self._line.call_next()
+        return Grant(asked.estimate)
 
-    def settle(self, promised_usd: float, spent_usd: float) -> None:
-        """Count what a call cost in place of what was held for it."""
+    def settle(self, grant: Grant, usage: Usage | None) -> None:
+        """Count what a call cost in place of what was promised to it, None for nothing."""
+        promised = grant.estimate.usd or 0.0
         self._in_flight -= 1
         # Sums of floats drift; nothing in flight is nothing promised.
-        self._promised_usd = self._promised_usd - promised_usd if self._in_flight else 0.0
-        self.spent_usd += spent_usd
+        self._promised_usd = self._promised_usd - promised if self._in_flight else 0.0
+        if usage is not None:
+            self.spent_usd += promised if usage.usd is None else usage.usd
+        self._line.call_next()
 
+    def _fits(self, usd: float | None, *, beside: float) -> bool:
+        if self.usd is None or usd is None:
+            return self.usd is None
+        return self.spent_usd + beside + usd <= self.usd + ROUNDING_USD
 
-class Share:
-    """A part in a pool; `refused` says that a call of this part was not sent for want of money."""
-
-    def __init__(self, pool: Pool) -> None:
-        self.pool = pool
-        self.refused = False
+    def _refusal(self, usd: float | None) -> LimitReached:
+        price = "a call of unknown price" if usd is None else f"a call of up to ${usd:.4f}"
+        return LimitReached(
+            "budget_usd",
+            f"{price} does not fit in the ${self.left_usd:.4f} left of ${self.usd:g} for all runs",
+        )

@@ -13,8 +13,9 @@ from typing import Any
 from rlm_rag import __version__
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.added import Added
+from rlm_rag.engine.admission import CallEstimate
 from rlm_rag.engine.answer import Answer, denies, usage_dict
-from rlm_rag.engine.budget import Budget, CallEstimate
+from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.carried import Carried, Exchange
 from rlm_rag.engine.citations import CitationCheck, content_digest
 from rlm_rag.engine.coverage import Coverage, not_looked_at
@@ -176,7 +177,7 @@ class Run:
             limits=options.limits,
             cache=options.cache,
             absent=_ONLY_REPEATED if self._past.is_over else None,
-            pool=None if options.share is None else options.share.pool,
+            share=options.share,
         )
 
     def _carried_over(self) -> tuple[Budget, Coverage]:

@@ -12,8 +12,8 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from rlm_rag.engine.admission import LimitReached
 from rlm_rag.engine.answer import StopReason
-from rlm_rag.engine.budget import LimitReached
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls, PricedModel, told
 from rlm_rag.engine.citations import Citation

@@ -110,7 +110,7 @@ class Asker:
         settings = ModelSettings(
             api_base=models.api_base, price=models.price, extra=models.model_options
         )
-        async with open_lineup(names, settings, limits=self._limits, pool=self._pool):
+        async with open_lineup(names, settings, limits=self._limits, share=self._pool.share()):
             return
 
     async def ask(

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from rlm_rag.engine.budget import Budget, LimitReached
+from rlm_rag.engine.admission import LimitReached
+from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings, open_lineup
@@ -65,12 +66,13 @@ class Judge:
 
     async def _asked(self, prompt: str, traces: Path | None) -> Judgement:
         limits, run_id = Limits(), new_run_id()
-        budget = Budget(limits, share=self._pool.share())
+        share = self._pool.share()
+        budget = Budget(limits, share=share)
         path = None if traces is None else traces / f"{run_id}.jsonl"
         recorder = Recorder(path)
         try:
             async with open_lineup(
-                self._names, self._settings, limits=limits, pool=self._pool
+                self._names, self._settings, limits=limits, share=share
             ) as lineup:
                 calls = ModelCalls(
                     run_id=run_id, budget=budget, limits=limits, recorder=recorder, past=Past()

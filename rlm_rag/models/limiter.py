@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
 
 DEFAULT_WIDTH = 16
 # One turn in so many goes to whoever has waited longest, so that a stream of small batches
@@ -15,6 +16,28 @@ _OLDEST_EVERY = 4
 _ROUNDS_NEAR_REFUSAL = 16
 
 _Turn = asyncio.Future[None]
+
+
+class Leave(Protocol):
+    """One request's leave to be sent, which is told how it went."""
+
+    def throttled(self, pause_seconds: float = 0.0) -> None:
+        """The provider asked to slow down, or did not keep up; nobody sends for so long."""
+        ...
+
+    def succeeded(self) -> None:
+        """The provider answered in full."""
+        ...
+
+
+class Turns(Protocol):
+    """Whose turn it is to send a request to one provider."""
+
+    def permit(
+        self, owner: Hashable = None, *, again: bool = False
+    ) -> AbstractAsyncContextManager[Leave]:
+        """Wait for a turn, and hold it for the body; `again` goes to the head of the line."""
+        ...
 
 
 class Permit:

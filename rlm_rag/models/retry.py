@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from rlm_rag.errors import ModelError, ModelTimeoutError, RateLimitError
 from rlm_rag.models.base import Completion, LanguageModel, ModelRequest
-from rlm_rag.models.limiter import Limiter, Permit
+from rlm_rag.models.limiter import Leave, Turns
 
 DEFAULT_ATTEMPTS = 4
 # A provider that limits its rate will answer in the end; each refusal halves what it is sent, so
@@ -60,7 +60,7 @@ async def complete_with_retries(
     model: LanguageModel,
     request: ModelRequest,
     *,
-    limiter: Limiter,
+    limiter: Turns,
     owner: Hashable = None,
     before_attempt: Callable[[], Awaitable[None] | None] | None = None,
     after_loss: Callable[[], None] = lambda: None,
@@ -98,7 +98,7 @@ class _Trying:
 
     model: LanguageModel
     request: ModelRequest
-    limiter: Limiter
+    limiter: Turns
     owner: Hashable
     before_attempt: Callable[[], Awaitable[None] | None] | None
     after_loss: Callable[[], None]
@@ -151,7 +151,7 @@ class _Trying:
                 self.end = _now() + self.patience.seconds
             return await self._send(permit)
 
-    async def _send(self, permit: Permit) -> Completion:
+    async def _send(self, permit: Leave) -> Completion:
         request = self.request
         if self.end is not None:
             left = self.end - _now()

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached
+from rlm_rag.engine.admission import CallEstimate, LimitReached
+from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.meter import metered
 from rlm_rag.models.base import Usage

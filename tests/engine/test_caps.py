@@ -11,7 +11,8 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Limits, SearchableCorpus
-from rlm_rag.engine.budget import Budget, LimitReached
+from rlm_rag.engine.admission import LimitReached
+from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import CAP_TOKENS, LEAST_REPLY_TOKENS, ModelCalls, PricedModel
 from rlm_rag.engine.past import Past
 from rlm_rag.models.base import Completion, Message, ModelRequest, Usage

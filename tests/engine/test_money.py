@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlm_rag.engine.budget import Budget, LimitReached
+from rlm_rag.engine.admission import LimitReached
+from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import ModelCalls, PricedModel
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.past import Past

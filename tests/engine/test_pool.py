@@ -3,9 +3,12 @@
 import asyncio
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rlm_rag import RLM, Repl, load
-from rlm_rag.engine.budget import Budget, CallEstimate, LimitReached
+from rlm_rag.engine.admission import CallEstimate, LimitReached
+from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.pool import Pool
 from rlm_rag.errors import UsageError
@@ -14,21 +17,58 @@ from rlm_rag.models.base import Usage
 DOLLAR = CallEstimate(10, 10, 1.0)
 
 
+def admitted(budget, estimate):
+    return asyncio.run(budget.admit(estimate))
+
+
 def test_what_one_run_has_in_flight_is_not_left_for_another():
     pool = Pool(usd=2.5)
     shares = [pool.share(), pool.share()]
     one, other = (Budget(Limits(), share=share) for share in shares)
-    held = one.reserve(DOLLAR)
-    other.reserve(DOLLAR)
+    held = admitted(one, DOLLAR)
+    admitted(other, DOLLAR)
     with pytest.raises(LimitReached) as refusal:
-        other.reserve(DOLLAR)
-    assert (refusal.value.name, refusal.value.may_fit_later) == ("budget_usd", True)
+        asyncio.run(other.admit_final(DOLLAR))
+    assert refusal.value.name == "budget_usd"
     one.settle(held, Usage(calls=1, usd=0.9))
-    with pytest.raises(LimitReached) as refusal:
-        other.reserve(CallEstimate(0, 0, 1.7))
-    assert not refusal.value.may_fit_later
+    with pytest.raises(LimitReached):
+        admitted(other, CallEstimate(0, 0, 1.7))
     assert [share.refused for share in shares] == [False, True]
+    assert other.usage.calls == 0
     assert pool.left_usd == pytest.approx(0.6)
+
+
+@given(
+    st.floats(0.5, 5),
+    st.lists(
+        st.tuples(st.floats(0, 1), st.floats(0, 1), st.sampled_from(["lost", "again", "retry"])),
+        max_size=12,
+    ),
+)
+def test_whatever_runs_ask_for_at_once_their_sum_is_kept(usd, calls):
+    pool = Pool(usd=usd)
+
+    async def spend(estimate, part, way):
+        budget = Budget(Limits(), share=pool.share())
+        try:
+            held = await budget.admit(CallEstimate(1, 1, estimate))
+            await asyncio.sleep(0)
+            if way == "retry":
+                await budget.admit_retry(held)
+            if way == "again":
+                budget.settle(held, None)
+                held = await budget.admit_again(held)
+        except LimitReached:
+            return
+        budget.settle(held, None if way == "lost" else Usage(calls=1, usd=estimate * part))
+        assert pool.spent_usd <= usd + 1e-6
+
+    async def all_of_them():
+        async with asyncio.timeout(5):
+            await asyncio.gather(*(spend(*call) for call in calls))
+
+    asyncio.run(all_of_them())
+    assert pool.left_usd == pytest.approx(max(0, usd - pool.spent_usd))
 
 
 def test_a_call_waits_for_money_that_another_run_gives_back():
@@ -36,7 +76,7 @@ def test_a_call_waits_for_money_that_another_run_gives_back():
         pool = Pool(usd=1.5)
         share = pool.share()
         one, other = Budget(Limits(), share=pool.share()), Budget(Limits(), share=share)
-        held = one.reserve(DOLLAR)
+        held = await one.admit(DOLLAR)
         waiting = asyncio.ensure_future(other.admit(DOLLAR))
         await asyncio.sleep(0)
         assert not waiting.done()
@@ -50,11 +90,11 @@ def test_a_call_waits_for_money_that_another_run_gives_back():
 def test_a_call_that_was_not_sent_gives_all_back_and_a_lost_one_nothing():
     pool = Pool(usd=3.0, spent_usd=1.0)
     budget = Budget(Limits(), share=pool.share())
-    budget.release(budget.reserve(DOLLAR))
-    budget.settle(budget.reserve(DOLLAR), None)
+    budget.release(admitted(budget, DOLLAR))
+    budget.settle(admitted(budget, DOLLAR), None)
     assert (pool.spent_usd, pool.left_usd) == (2.0, 1.0)
     with pytest.raises(LimitReached):
-        budget.reserve(CallEstimate(1, 1, None))
+        admitted(budget, CallEstimate(1, 1, None))
 
 
 def test_a_negative_sum_is_refused():

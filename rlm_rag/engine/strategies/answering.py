@@ -7,7 +7,8 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from rlm_rag.engine.budget import Budget, LimitReached
+from rlm_rag.engine.admission import LimitReached
+from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import ModelCalls, PricedModel
 from rlm_rag.engine.carried import Left
 from rlm_rag.engine.doubts import Doubts
