@@ -25,7 +25,7 @@ from rlm_rag.loaders.source import Source
 from rlm_rag.models.base import Usage
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import StoredText
-from rlm_rag.sessions import SavedConversation, SessionStore
+from rlm_rag.sessions import HeldWith, SavedConversation, SessionStore
 
 
 class Conversation(Closing):
@@ -159,7 +159,11 @@ class Conversation(Closing):
             )
         *earlier, last = self._states
         return SavedConversation(
-            tuple(sources), self._corpus.fingerprint, last, earlier=tuple(earlier)
+            tuple(sources),
+            self._corpus.fingerprint,
+            last,
+            earlier=tuple(earlier),
+            held_with=self._held_with,
         )
 
     def save(self, name: str) -> Path:
@@ -176,6 +180,11 @@ class Conversation(Closing):
         if self._owned:
             self._corpus.close()
 
+    @property
+    def _held_with(self) -> HeldWith:
+        names = self._options.names
+        return HeldWith.of(names.model, names.sub_model, self._options.asking.api_base)
+
     def _take(self, saved: SavedConversation) -> None:
         for origin in saved.sources[1:]:
             with load_origin(origin) as added:
@@ -185,6 +194,9 @@ class Conversation(Closing):
             # Variables refer to documents by number.
             self._states = [replace(each, variables=None, names=()) for each in self._states]
             self.warnings = ("the sources have changed since: variables are not kept",)
+        if saved.held_with not in (None, self._held_with):
+            said = f"it was held with {saved.held_with}, and goes on with {self._held_with}"
+            self.warnings = (*self.warnings, said)
 
     @contextmanager
     def _run(

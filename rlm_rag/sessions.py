@@ -9,12 +9,14 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rlm_rag.closing import Closing
 from rlm_rag.engine.carried import Carried
 from rlm_rag.engine.earlier import differences, states
+from rlm_rag.engine.options import without_password
 from rlm_rag.errors import SessionError
 from rlm_rag.trace.locks import lock
 from rlm_rag.trace.recorder import FILE_MODE, FOLDER_MODE
@@ -30,16 +32,36 @@ _LAST = "last-"
 
 
 @dataclass(frozen=True, slots=True)
+class HeldWith:
+    """The models of a conversation, and where they are asked, without a password."""
+
+    model: str
+    sub_model: str | None = None
+    api_base: str | None = None
+
+    @classmethod
+    def of(cls, model: str | None, sub_model: str | None, api_base: str | None) -> HeldWith:
+        """Return what these settings come to."""
+        return cls(model or "offline", sub_model, without_password(api_base))
+
+    def __str__(self) -> str:
+        sub = f", sub-model {self.sub_model}" if self.sub_model else ""
+        return self.model + sub + (f" at {self.api_base}" if self.api_base else "")
+
+
+@dataclass(frozen=True, slots=True)
 class SavedConversation:
     """`sources` are the origins of its corpora, `fingerprint` what all of them held.
 
-    `earlier` is what it was before its last questions, the oldest first.
+    `earlier` is what it was before its last questions, the oldest first. `held_with` None: it
+    was kept by a version that did not say.
     """
 
     sources: tuple[str, ...]
     fingerprint: str
     carried: Carried
     earlier: tuple[Carried, ...] = ()
+    held_with: HeldWith | None = None
 
 
 class SessionStore:
@@ -119,6 +141,7 @@ class SessionStore:
             sources = tuple(map(str, value["sources"]))
             fingerprint = str(value["fingerprint"])
             carried, earlier = value["carried"], value.get("earlier", [])
+            held_with = _held_with(value.get("held_with"))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -126,7 +149,8 @@ class SessionStore:
                 f"the session {path} cannot be read: {error!s:.200}", hint="begin a new one"
             ) from error
         last = Carried.from_json(carried)
-        return SavedConversation(sources, fingerprint, last, states(earlier, carried))
+        before = states(earlier, carried)
+        return SavedConversation(sources, fingerprint, last, before, held_with)
 
     def load_kept(self, name: str) -> SavedConversation:
         """Return a conversation.
@@ -234,6 +258,7 @@ def _write(path: Path, saved: SavedConversation) -> Path:
             "fingerprint": saved.fingerprint,
             "carried": saved.carried.to_json(),
             "earlier": differences(saved.earlier, saved.carried),
+            "held_with": None if saved.held_with is None else asdict(saved.held_with),
         }
     )
     try:
@@ -259,6 +284,17 @@ def _writing(path: Path) -> Iterator[None]:
             f"the session {path} cannot be written: {error.strerror or error}",
             hint="free space there, or set XDG_STATE_HOME to a folder that can be written",
         ) from error
+
+
+def _held_with(value: Any) -> HeldWith | None:
+    if value is None:
+        return None
+    held = HeldWith(**value)
+    if not isinstance(held.model, str) or not all(
+        isinstance(each, str | None) for each in (held.sub_model, held.api_base)
+    ):
+        raise TypeError("its models are no names")
+    return held
 
 
 def _last_name(source: str) -> str:

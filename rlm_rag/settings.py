@@ -12,7 +12,7 @@ import stat
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -82,6 +82,25 @@ class Settings:
         if name not in BY_NAME:
             raise _unknown(name, "settings", BY_NAME)
         return self.origins.get(name, DEFAULT_ORIGIN)
+
+    def with_models(
+        self, model: str, sub_model: str | None, api_base: str | None, *, origin: str
+    ) -> Settings:
+        """Return them with models that come before all but a flag, and so before the environment.
+
+        The three are one choice: None too takes the place of what a variable or a file says.
+        """
+        given: dict[str, str | None] = {
+            "model": model,
+            "sub_model": sub_model,
+            "api_base": api_base,
+        }
+        taken = {name: each for name, each in given.items() if not self._is_flag(name)}
+        origins = MappingProxyType({**self.origins, **dict.fromkeys(taken, origin)})
+        return replace(self, origins=origins, **taken)  # type: ignore[arg-type]
+
+    def _is_flag(self, name: str) -> bool:
+        return self.origin(name) == BY_NAME[name].flag
 
 
 def read_settings(

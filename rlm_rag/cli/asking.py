@@ -13,13 +13,10 @@ from rlm_rag.cli.display import Display
 from rlm_rag.cli.model_options import ModelFlags
 from rlm_rag.cli.options import LIMIT_DEFAULTS, Command, decorated
 from rlm_rag.engine.limits import Limits
-from rlm_rag.errors import SessionError, TraceError
 from rlm_rag.setting_table import PROFILES, SANDBOXES, STRATEGIES, Value
 from rlm_rag.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from rlm_rag.api import SearchableCorpus
-    from rlm_rag.conversation import Conversation
     from rlm_rag.rlm import RLM
 
 
@@ -139,42 +136,3 @@ def build_rlm(settings: Settings, display: Display, **flags: Any) -> RLM:
         on_text=display.hear,
         **flags,
     )
-
-
-def converse(rlm: RLM, corpus: SearchableCorpus, *, goes_on: bool) -> Conversation:
-    """Return a new conversation, or with `goes_on` the last one with the same sources.
-
-    Raises:
-        SessionError: there is none.
-    """
-    if not goes_on:
-        return rlm.converse(corpus, None)
-    from rlm_rag.sessions import SessionStore
-
-    saved = None if corpus.origin is None else SessionStore().load_last(corpus.origin)
-    if saved is None:
-        raise SessionError(
-            "there is no earlier question of these sources to go on from",
-            hint="ask without --continue; runs without a trace, and of -, are not kept",
-        )
-    conversation = rlm.converse(corpus, saved)
-    say_warnings(conversation)
-    return conversation
-
-
-def say_warnings(conversation: Conversation) -> None:
-    """Say on standard error what of a saved conversation is not as it was."""
-    for warning in conversation.warnings:
-        streams.note(f"warning: {warning}")
-
-
-def keep_last(conversation: Conversation) -> None:
-    """Keep a conversation for `--continue`; one that cannot be asked again is not."""
-    from rlm_rag.sessions import SessionStore
-
-    if any(origin is None for _, origin, _ in conversation.sources):
-        return
-    try:
-        SessionStore().save_last(conversation.saved())
-    except (SessionError, TraceError) as error:
-        streams.note(streams.one_line(f"warning: --continue will not find this: {error.message}"))

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rlm_rag.cli import failures, interrupts, streams
 from rlm_rag.cli.answers import answered, show_answer
-from rlm_rag.cli.asking import (
-    build_rlm,
-    cache_option,
-    check_models,
-    converse,
-    keep_last,
-    say_warnings,
-    settings_options,
-    take_settings,
-)
+from rlm_rag.cli.asking import cache_option, settings_options
 from rlm_rag.cli.chat_commands import completions, run_command
 from rlm_rag.cli.completion import files
-from rlm_rag.cli.display import Display, choose_display
 from rlm_rag.cli.exits import DONE, INTERRUPTED
-from rlm_rag.cli.model_options import model_options, take_models
-from rlm_rag.cli.offering import asker, offering_options, take_offering
-from rlm_rag.cli.options import (
-    STDIN,
-    Loading,
-    json_option,
-    opened,
-    source_options,
-    take_loading,
-)
+from rlm_rag.cli.model_options import model_options
+from rlm_rag.cli.offering import offering_options, take_schema
+from rlm_rag.cli.options import STDIN, json_option, source_options
 from rlm_rag.cli.prompt import Prompt
+from rlm_rag.cli.questioner import Questioner, keep_last, take_questioner
 from rlm_rag.errors import RlmRagError, UsageError
 
 if TYPE_CHECKING:
     from rlm_rag.conversation import Conversation
-    from rlm_rag.rlm import RLM
-    from rlm_rag.sessions import HeldSessions, SavedConversation
+    from rlm_rag.sessions import HeldSessions
 
 GREETING = "Ask; /help lists what else there is, Ctrl-D ends."
 
@@ -62,10 +44,6 @@ def chat(
     sources: tuple[str, ...],
     session: str | None,
     goes_on: bool,
-    cache: bool,
-    no_trace: bool,
-    quiet: bool,
-    verbose: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -77,30 +55,15 @@ def chat(
         printf 'What is retried?\\nHow often?\\n' | rlm-rag chat ./repo
     """
     _check(sources, session, goes_on)
-    loading, models = take_loading(options), take_models(options)
-    offering, schema = take_offering(options)
-    switches = {"trace": False if no_trace else None, "cache": cache or None}
-    settings = take_settings(options | switches, sources=sources)
-    display = choose_display(quiet=quiet, verbose=verbose)
-    check_models(settings, models, with_keys=True)
-    rlm = build_rlm(settings, display, ask_user=asker(display, quiet=quiet), **models, **offering)
+    schema = take_schema(options)
+    questioner = take_questioner(options, sources=sources)
     with (
         _sessions() as sessions,
-        _conversation(
-            rlm, sources, session, sessions, loading, goes_on=goes_on, quiet=quiet
-        ) as conversation,
+        _conversation(questioner, sources, session, sessions, goes_on=goes_on) as conversation,
     ):
-        talk = _Talk(
-            conversation,
-            sessions,
-            display,
-            schema=schema,
-            session=session,
-            keeps=settings.trace,
-            as_json=as_json,
-            quiet=quiet,
-        )
-        return talk.run()
+        return _Talk(
+            questioner, conversation, sessions, schema=schema, session=session, as_json=as_json
+        ).run()
 
 
 def _check(sources: tuple[str, ...], session: str | None, goes_on: bool) -> None:
@@ -118,33 +81,18 @@ def _sessions() -> HeldSessions:
     return HeldSessions()
 
 
-@contextmanager
 def _conversation(
-    rlm: RLM,
+    questioner: Questioner,
     sources: tuple[str, ...],
     session: str | None,
     sessions: HeldSessions,
-    loading: Loading,
     *,
     goes_on: bool,
-    quiet: bool,
-) -> Iterator[Conversation]:
-    saved: SavedConversation | None = None
-    if session is not None:
-        saved = sessions.load(session, begins=bool(sources))
-    if not sources:
-        with rlm.converse(None, saved) as conversation:
-            say_warnings(conversation)
-            yield conversation
-        return
-    with opened(sources, quiet=quiet, **loading) as corpus:
-        if session is None:
-            conversation = converse(rlm, corpus, goes_on=goes_on)
-        else:
-            conversation = rlm.converse(corpus, saved)
-            say_warnings(conversation)
-        with conversation:
-            yield conversation
+) -> AbstractContextManager[Conversation]:
+    if session is None:
+        return questioner.conversation(sources, goes_on=goes_on)
+    saved = sessions.load(session, begins=bool(sources))
+    return questioner.session(sources, saved, session)
 
 
 class _Talk:
@@ -152,29 +100,27 @@ class _Talk:
 
     def __init__(
         self,
+        questioner: Questioner,
         conversation: Conversation,
         sessions: HeldSessions,
-        display: Display,
         *,
         schema: dict[str, Any] | None,
         session: str | None,
-        keeps: bool,
         as_json: bool,
-        quiet: bool,
     ) -> None:
         from rlm_rag.trace.store import default_state_folder
 
         self._conversation = conversation
         self._sessions = sessions
-        self._display = display
+        self._display = questioner.display
         self._schema = schema
         self._session = session
-        self._keeps = keeps
+        self._keeps = questioner.settings.trace
         self._as_json = as_json
-        self._quiet = quiet
+        self._quiet = questioner.quiet
         self._prompt = Prompt(
             lambda before, word: completions(conversation, before, word),
-            history=default_state_folder() / "chat_history" if keeps else None,
+            history=default_state_folder() / "chat_history" if self._keeps else None,
         )
         self._worst = DONE
 

@@ -11,27 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlm_rag.cli import streams, terminal
-from rlm_rag.cli.asking import (
-    build_rlm,
-    cache_option,
-    check_models,
-    estimate_option,
-    settings_options,
-    take_settings,
-)
+from rlm_rag.cli.asking import cache_option, estimate_option, settings_options
 from rlm_rag.cli.completion import files
-from rlm_rag.cli.display import Display, choose_display
+from rlm_rag.cli.display import Display
 from rlm_rag.cli.estimate import show_estimate
 from rlm_rag.cli.exits import DONE, PARTIAL
-from rlm_rag.cli.model_options import model_options, take_models
-from rlm_rag.cli.options import (
-    STDIN,
-    json_option,
-    opened,
-    source_options,
-    split_last,
-    take_loading,
-)
+from rlm_rag.cli.model_options import model_options
+from rlm_rag.cli.options import STDIN, json_option, source_options, split_last
+from rlm_rag.cli.questioner import Questioner, take_questioner
 from rlm_rag.cli.spending import spent, unsent
 from rlm_rag.counts import counted
 from rlm_rag.errors import RlmRagError, UsageError
@@ -62,9 +49,7 @@ EXAMPLE = 'rlm-rag map ./repo "Which settings does it read?" -o settings.jsonl'
 def map_(
     arguments: tuple[str, ...],
     out: Path | None,
-    cache: bool,
     estimate: bool,
-    quiet: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -84,27 +69,33 @@ def map_(
     out = None if out == Path(STDIN) else out
     if out is None and not estimate:
         _check_prints(as_json=as_json)
-    loading, models = take_loading(options), take_models(options)
-    switches = {"cache": cache or None, "trace": False}
-    settings = take_settings(options | switches, sources=sources)
-    check_models(settings, models, with_keys=not estimate)
     # Answers that come on the same terminal show how far it is.
     printing = out is None and terminal.is_terminal(sys.stdout)
-    display = choose_display(quiet=quiet or printing, verbose=False)
-    # As many calls as the documents need, unless somebody set a number.
-    limits = {"calls": None, **settings.limits}
-    rlm = build_rlm(replace(settings, limits=limits), display, **models)
+    questioner = _unbounded(
+        take_questioner(options | _OFFERS_NOTHING, sources=sources, shows_progress=not printing)
+    )
+    rlm = questioner.rlm(with_keys=not estimate)
     with (
-        opened(sources, quiet=quiet, **loading) as corpus,
+        questioner.corpus(sources) as corpus,
         rlm.map(corpus, prompt, out=out) as mapped,
     ):
         if estimate:
             show_estimate(mapped.estimate, as_json=as_json)
             return DONE
-        if not quiet:
+        if not questioner.quiet:
             _announce(mapped.plan, mapped.estimate.likely.calls)
-        _write(mapped, display, out, quiet=quiet)
-        return _ended(mapped, as_json=as_json, quiet=quiet)
+        _write(mapped, questioner.display, out, quiet=questioner.quiet)
+        return _ended(mapped, as_json=as_json, quiet=questioner.quiet)
+
+
+# A map runs no blocks, and its answers are its record.
+_OFFERS_NOTHING = {"library": (), "artifacts": None, "verbose": False, "no_trace": True}
+
+
+def _unbounded(questioner: Questioner) -> Questioner:
+    """As many calls as the documents need, unless somebody set a number."""
+    limits = {"calls": None, **questioner.settings.limits}
+    return replace(questioner, settings=replace(questioner.settings, limits=limits))
 
 
 def _check_prints(*, as_json: bool) -> None:

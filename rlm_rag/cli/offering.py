@@ -58,15 +58,24 @@ def offering_options(command: Command) -> Command:
     return decorated(command, _OPTIONS)
 
 
-def take_offering(options: dict[str, Any]) -> tuple[Offering, dict[str, Any] | None]:
-    """Take the values of `offering_options` out of all the options: for `RLM`, and the schema.
+def take_offering(options: dict[str, Any]) -> Offering:
+    """Take what blocks may use out of all the options.
 
     Raises:
-        UsageError: a library that is not NAME=SOURCE, or not there; a schema that cannot be read.
+        UsageError: a library that is not NAME=SOURCE, or not there.
     """
     return Offering(
         libraries=_libraries(options.pop("library")), artifacts=options.pop("artifacts")
-    ), _schema(options.pop("schema"))
+    )
+
+
+def take_schema(options: dict[str, Any]) -> dict[str, Any] | None:
+    """Take the schema that an answer must fit out of all the options.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    return _schema(options.pop("schema"))
 
 
 def _libraries(given: Sequence[str]) -> dict[str, str]:

@@ -113,6 +113,45 @@ def test_a_session_is_kept_and_gone_on_with(
     assert "there are: mine" in missing.stderr
 
 
+def test_a_session_keeps_its_models_unless_a_flag_names_another(
+    command: Callable[..., Done],
+    repo: Path,
+    flags: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = flags[3]
+    command("chat", str(repo), *flags, "--session", "mine", "-q", stdin="One?\n")
+    held = command("chat", "--session", "mine", "--json", stdin="Two?\n")
+    assert json.loads(held.stdout)["answer"] == "Two? 2 2 3"
+    said = f"session 'mine' goes on with test at {server}, as it was held, not with"
+    assert f"{said} offline (default); --model names another" in held.stderr
+    monkeypatch.setenv("RLM_RAG_MODEL", "scripted:none.json")
+    kept = command("chat", "--session", "mine", stdin="Three?\n")
+    assert kept.stdout == "Three? 3 3 3\n"
+    assert f"{said} scripted:none.json (RLM_RAG_MODEL)" in kept.stderr
+    named = ("--session", "mine", "--model", "other", "--api-base", server)
+    other = command("chat", *named, stdin="Four?\n")
+    assert other.stdout == "Four? 4 4 3\n"
+    changed = f"warning: it was held with test at {server}, and goes on with other at {server}"
+    assert changed in other.stderr
+    same = command("chat", *named, stdin="Five?\n")
+    assert "held" not in same.stderr
+
+
+def test_a_session_whose_models_are_no_names_is_damaged(
+    command: Callable[..., Done], repo: Path, state: Path, flags: tuple[str, ...]
+) -> None:
+    command("chat", str(repo), *flags, "--session", "mine", "-q", stdin="One?\n")
+    file = state / "sessions" / "mine.json"
+    value = json.loads(file.read_text())
+    file.write_text(json.dumps(value | {"held_with": {"model": ["test"]}}))
+    damaged = command("chat", "--session", "mine", stdin="Two?\n")
+    assert "cannot be read: its models are no names" in damaged.stderr
+    del value["held_with"]
+    file.write_text(json.dumps(value))
+    assert command("chat", *flags, "--session", "mine", "-q", stdin="Two?\n").stderr == ""
+
+
 def test_a_session_is_one_chats_alone(
     command: Callable[..., Done], repo: Path, state: Path, flags: tuple[str, ...]
 ) -> None:
@@ -179,6 +218,9 @@ def test_ask_goes_on_from_the_last_question_of_the_same_sources(
     assert "no earlier question" in none.stderr
     assert command("ask", str(repo), "One?", *flags, "-q").stdout == "One? 1 1 3\n"
     assert command("ask", str(repo), "Two?", "--continue", *flags, "-q").stdout == "Two? 2 2 3\n"
+    held = command("ask", str(repo), "Three?", "--continue", "-q")
+    assert held.stdout == "Three? 3 3 3\n"
+    assert "the last question goes on with test at http" in held.stderr
     assert command("ask", str(repo), "Anew?", *flags, "-q").stdout == "Anew? 1 1 3\n"
     chat = command("chat", str(repo), "--continue", *flags, "-q", stdin="Three?\n")
     assert chat.stdout == "Three? 2 2 3\n"
