@@ -27,7 +27,19 @@ _DEFINES = re.compile(r"^\s*\d+: .*?\b(def|class|func|function|fn|struct|interfa
 _FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", re.ASCII)
 
 
-async def first_look(services: Services, view: View, question: str) -> str:
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """What is shown of documents, and the code that counting in them begins with.
+
+    `setup` only binds a variable, and can be run before the first turn; `begin` may be more.
+    """
+
+    shown: str
+    begin: str = ""
+    setup: str = ""
+
+
+async def first_look(services: Services, view: View, question: str) -> FirstLook:
     """Return what a question that code is to answer needs to see of the documents it is about.
 
     Those are the files that it names, or else what a search for it finds. Of records two are
@@ -45,9 +57,8 @@ async def first_look(services: Services, view: View, question: str) -> str:
         await _look(services, view, each, question)
         for each in list({each.name: each for each in wanted}.values())[:MAX_DOCUMENTS]
     ]
-    begin = next((look.begin for look in looks if look.begin), "")
-    so = f"\nBegin so:\n```repl\n{begin}\n```" if begin else ""
-    return "\n".join(look.shown for look in looks) + so
+    first = next((look for look in looks if look.begin or look.setup), FirstLook(""))
+    return FirstLook("\n".join(look.shown for look in looks), first.begin, first.setup)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +68,6 @@ class _Wanted:
     path: str
     name: str
     count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """What is shown of a document, and the code that counting in it begins with."""
-
-    shown: str
-    begin: str = ""
 
 
 def _together(view: View, path: str) -> _Wanted:
@@ -94,7 +97,7 @@ async def _found(services: Services, question: str) -> Sequence[str]:
     return [hit["path"] for hit in hits or ()]
 
 
-async def _look(services: Services, view: View, wanted: _Wanted, question: str) -> _Look:
+async def _look(services: Services, view: View, wanted: _Wanted, question: str) -> FirstLook:
     path, name = wanted.path, wanted.name
     text = (view.text(path) or "")[:MAX_TEXT_CHARS]
     lines = split_lines(text)
@@ -105,18 +108,18 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
         shown = "".join(f"\n  {_cut(str(row))}," for row in rows[:MAX_ROWS])
         more = "\n  ..." if len(rows) > MAX_ROWS else ""
         of = f", of {wanted.count} files together" if wanted.count > 1 else ""
-        return _Look(
+        return FirstLook(
             f"records({name!r}) is a list of dicts{of}:{shown}{more}",
-            f"rows = {filtered(rows, question, name)}",
+            setup=f"rows = {filtered(rows, question, name)}",
         )
     outline = await services.looked_up("outline", path=path, budget_chars=OUTLINE_CHARS)
     words = Counter(found[1] for found in _DEFINES.finditer(outline or ""))
     if words:
         word = words.most_common(1)[0][0]
         counting = f'n = outline({path!r}).count("{word} ")\nFINAL(f"{{n}} of them in `{path}:1`.")'
-        return _Look(f"print(outline({path!r})) shows:\n{outline}", counting)
+        return FirstLook(f"print(outline({path!r})) shows:\n{outline}", counting)
     begun = "".join(f"\n  {_cut(line)}" for line in lines[:MAX_LINES])
-    return _Look(f"{path} begins:{begun}")
+    return FirstLook(f"{path} begins:{begun}")
 
 
 def _cut(line: str) -> str:

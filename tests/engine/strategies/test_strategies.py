@@ -514,7 +514,7 @@ def test_files_of_records_that_lie_together_are_shown_to_a_small_model_as_one(
             openai_server,
             sales,
             "rlm",
-            reply("```repl\nrows = records('sales/*.csv')\nFINAL(str(len(rows)))\n```"),
+            reply("```repl\nFINAL(str(len(rows)))\n```"),
             question="How many sales were there in total?",
             model="qwen2.5-coder-1.5b",
         )
@@ -522,4 +522,21 @@ def test_files_of_records_that_lie_together_are_shown_to_a_small_model_as_one(
     shown = openai_server.prompts[0]
     assert "records('sales/*.csv') is a list of dicts, of 12 files together:" in shown
     assert shown.count("records('sales/") == 2
-    assert "Begin so:\n```repl\nrows = records('sales/*.csv')\n```" in shown
+    ran = "This has run, go on from it:\n```repl\nrows = records('sales/*.csv')\n```"
+    assert ran in shown
+
+
+def test_a_small_model_has_the_records_that_a_question_names_before_its_first_block(
+    openai_server: OpenAiChatServer,
+) -> None:
+    with rlm_rag.load({"sales.csv": "shop,price\n" + "north,1\nsouth,2\n" * 40}) as sales:
+        found = ask(
+            openai_server,
+            sales,
+            "rlm",
+            reply("```repl\nFINAL(str(sum(r['price'] for r in rows)))\n```"),
+            question="What is the total price of the shop South?",
+            model="qwen2.5-coder-1.5b",
+        )
+    assert found.text == "80"
+    assert "if r.get('shop') == 'south']" in openai_server.prompts[0]
