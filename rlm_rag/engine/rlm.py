@@ -36,7 +36,7 @@ from rlm_rag.trace import events
 LONG_TASK_CHARS = 4_000
 PARENT_QUESTION_CHARS = 1_000
 SETUP_SECONDS = 30.0
-"""Reading 20 MB of records took 2 s (`benchmarks.small`)."""
+"""Reading 20 MB of records takes half a second of one core (`benchmarks.small`)."""
 
 
 @dataclass(frozen=True, slots=True)
