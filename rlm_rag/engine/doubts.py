@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from rlm_rag.engine.citations import Citation
 from rlm_rag.engine.form import MENDINGS, Form
-from rlm_rag.engine.guidance import LOOK_FIRST
+from rlm_rag.engine.guidance import LOOK_FIRST, Guide
 from rlm_rag.engine.history import RanBlock
 from rlm_rag.engine.question import asks_for_a_figure
 
@@ -38,8 +38,8 @@ _OF_NO_WEIGHT = 9
 class Doubts:
     """Watches the turns of one RLM, and questions its answer.
 
-    A `guided` model, one that is small, is also questioned where a block of it gives an answer
-    that it wrote out without a look.
+    A model that `guide` guides is also questioned where a block of it gives an answer that it
+    wrote out without a look. `seconds_left` says how long a check of the form may take.
     """
 
     def __init__(
@@ -48,11 +48,13 @@ class Doubts:
         question: str,
         check: Callable[[str], Sequence[Citation]],
         why_false: Callable[[Citation], str],
+        guide: Guide,
         form: Form | None = None,
-        guided: bool = False,
+        seconds_left: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.form = form
-        self.guided = guided
+        self._guide = guide
+        self._seconds_left = seconds_left
         self._ran_well = False
         self._mendings = MENDINGS
         self._counts = asks_for_a_figure(question)
@@ -76,14 +78,14 @@ class Doubts:
         if len(self._seen) < MAX_NUMBERS:
             self._seen.update(_numbers(text, _ANY_NUMBER))
 
-    def about(self, text: str, *, computed: bool, blind: bool = False) -> str | None:
+    async def about(self, text: str, *, computed: bool, blind: bool = False) -> str | None:
         """Return what to ask the model of its answer, None where it stands.
 
         `computed` says that a block made the text, rather than the model, which had then seen
         nothing beyond the turns that were watched; `blind`, that it could have looked and did not.
         """
-        parts = self._misfit(text)
-        blind = blind or (self.guided and not computed)
+        parts = await self._misfit(text)
+        blind = blind or (self._guide.is_on and not computed)
         if blind and not self._ran_well and self._first("blind"):
             return LOOK_FIRST
         if self._last_failed and not computed and self._first("failed"):
@@ -107,10 +109,10 @@ class Doubts:
         asked = "\n".join(parts)
         return f"Your answer is not accepted yet.\n{asked}\nThen give the whole answer again."
 
-    def _misfit(self, text: str) -> list[str]:
+    async def _misfit(self, text: str) -> list[str]:
         if self.form is None or self._mendings == 0:
             return []
-        fault = self.form.fault(text)
+        fault = await self.form.fault(text, seconds_left=self._seconds_left())
         if fault is None:
             return []
         self._mendings -= 1
@@ -130,7 +132,7 @@ class Doubts:
 
     def _found_none(self, text: str) -> bool:
         """Whether a small model counts nothing, most often by a condition that it guessed."""
-        return self.guided and self._counts and set(_claimed(text)) == {"0"}
+        return self._guide.is_on and self._counts and set(_claimed(text)) == {"0"}
 
     def _never_shown(self, text: str) -> list[str]:
         new = [number for number in dict.fromkeys(_claimed(text)) if number not in self._seen]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rlm_rag.engine.form_check import faults_apart, has_patterns
+from rlm_rag.engine.form_check import faults_apart, is_costly
+from rlm_rag.engine.threads import in_thread
 from rlm_rag.errors import UsageError
 
 MAX_SCHEMA_CHARS = 100_000
@@ -18,6 +20,13 @@ MAX_FAULTS_SHOWN = 8
 MAX_FAULT_CHARS = 300
 MENDINGS = 2
 """How often an answer that does not fit is given back to the model."""
+
+CHECK_SECONDS = 10.0
+LEAST_CHECK_SECONDS = 2.0
+"""An answer that comes at the end of a run's time is still checked: a process takes some 0.3 s to
+start, and a second on a machine that has much to do."""
+# An answer is checked before it is accepted and when it is.
+_REMEMBERED = 4
 
 _FENCED = re.compile(r"\s*(`{3,}|~{3,})[ \t]*\w*[ \t]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
 _TOO_DEEP = "it is nested too deeply to be checked"
@@ -31,11 +40,20 @@ class Unfit(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a text held, or what was wrong with it."""
+
+    value: Any = None
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Form:
     """What a schema asks of an answer; `model` is the pydantic model that it came from."""
 
     schema: Mapping[str, Any]
     model: Any = None
+    _known: dict[str, _Outcome] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def instruction(self) -> str:
@@ -45,27 +63,43 @@ class Form:
             f"accepts; citations stand within its strings:\n{json.dumps(self.schema)}"
         )
 
-    def read(self, text: str) -> Any:
+    async def read(self, text: str, *, seconds_left: float | None = None) -> Any:
         """Return what a text holds: JSON data, or the pydantic model made of it.
 
-        Raises:
-            Unfit: it is no JSON, or not of the schema.
-        """
-        value = self._parsed(text)
-        faults = list(self._faults(value))
-        if faults:
-            more = len(faults) - MAX_FAULTS_SHOWN
-            shown = faults[:MAX_FAULTS_SHOWN] + ([f"and {more} more"] if more > 0 else [])
-            raise Unfit("\n".join(f"- {fault}" for fault in shown))
-        return self._as_model(value)
+        Nothing of it is done on the event loop. `seconds_left` bound it where they are fewer
+        than `CHECK_SECONDS`; what was found about the last few texts is known.
 
-    def fault(self, text: str) -> str | None:
+        Raises:
+            Unfit: it is no JSON, or not of the schema, or that could not be told in time.
+        """
+        outcome = self._known.get(text)
+        if outcome is None:
+            outcome = await self._outcome(text, _seconds(seconds_left))
+            self._known[text] = outcome
+            while len(self._known) > _REMEMBERED:
+                del self._known[next(iter(self._known))]
+        if outcome.fault is not None:
+            raise Unfit(outcome.fault)
+        return outcome.value
+
+    async def fault(self, text: str, *, seconds_left: float | None = None) -> str | None:
         """Return what is wrong with a text, None where it fits."""
         try:
-            self.read(text)
+            await self.read(text, seconds_left=seconds_left)
         except Unfit as unfit:
             return str(unfit)
         return None
+
+    async def _outcome(self, text: str, seconds: float) -> _Outcome:
+        try:
+            async with asyncio.timeout(seconds):
+                value = self._parsed(text)
+                _refuse(await self._faults(value))
+                return _Outcome(await in_thread(self._as_model, value))
+        except TimeoutError:
+            return _Outcome(fault="- the whole: it took too long to check")
+        except Unfit as unfit:
+            return _Outcome(fault=str(unfit))
 
     def _parsed(self, text: str) -> Any:
         if len(text) > MAX_TEXT_CHARS:
@@ -75,9 +109,11 @@ class Form:
         except (ValueError, RecursionError) as error:
             raise Unfit(f"- it is not JSON: {error}") from error
 
-    def _faults(self, value: Any) -> Iterator[str]:
-        apart = has_patterns(self.schema)
-        return faults_apart(self.schema, value) if apart else faults_of(self.schema, value)
+    async def _faults(self, value: Any) -> Sequence[str]:
+        if is_costly(self.schema):
+            return await faults_apart(self.schema, value)
+        faults: list[str] = await in_thread(lambda: list(faults_of(self.schema, value)))
+        return faults
 
     def _as_model(self, value: Any) -> Any:
         if self.model is None:
@@ -86,6 +122,19 @@ class Form:
             return self.model.model_validate(value)
         except ValueError as error:
             raise Unfit(f"- {str(error)[: MAX_FAULTS_SHOWN * MAX_FAULT_CHARS]}") from error
+
+
+def _seconds(left: float | None) -> float:
+    return CHECK_SECONDS if left is None else min(CHECK_SECONDS, max(LEAST_CHECK_SECONDS, left))
+
+
+def _refuse(faults: Sequence[str]) -> None:
+    """Raise Unfit, if there are any."""
+    if not faults:
+        return
+    more = len(faults) - MAX_FAULTS_SHOWN
+    shown = [*faults[:MAX_FAULTS_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+    raise Unfit("\n".join(f"- {fault}" for fault in shown))
 
 
 def faults_of(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
@@ -164,7 +213,8 @@ def form_of(schema: Schema | None) -> Form | None:
         )
     form = Form(_checked(schema), model)
     _check_references(form.schema)
-    if next(form._faults(None), "").endswith(_TOO_DEEP):
+    # Of nothing, which no pattern is asked of: only the references are followed.
+    if next(faults_of(form.schema, None), "").endswith(_TOO_DEEP):
         raise UsageError("the schema refers to itself without end", hint="see its $ref")
     return form
 

@@ -1,56 +1,56 @@
-"""Data checked against a schema with patterns, which may take for ever, in a process apart."""
+"""Data checked against a schema whose checks may take for ever, in a process apart."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from rlm_rag.child import command, environment
+from rlm_rag.child import command, end_with_parent, environment
 
-CHECK_SECONDS = 10.0
-TOO_LONG = f"its patterns took longer than {CHECK_SECONDS:g} seconds to check"
-_PATTERNS = ("pattern", "patternProperties")
-# An answer is checked before it is accepted and when it is: a process takes some 0.3 s to start.
-_REMEMBERED = 4
+# What takes time beyond all measure of the data's length: patterns, and what compares all pairs.
+_COSTLY = ("pattern", "patternProperties", "uniqueItems")
 
 
-def has_patterns(schema: Any) -> bool:
-    """Whether a schema has regular expressions anywhere."""
+def is_costly(schema: Any) -> bool:
+    """Whether a schema asks anywhere for a check that may never end."""
     if isinstance(schema, Mapping):
-        return any(key in _PATTERNS or has_patterns(value) for key, value in schema.items())
-    return isinstance(schema, list) and any(map(has_patterns, schema))
+        return any(key in _COSTLY or is_costly(value) for key, value in schema.items())
+    return isinstance(schema, list) and any(map(is_costly, schema))
 
 
-def faults_apart(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
-    """Yield what is wrong with a value, as `faults_of`, or that it took too long."""
+async def faults_apart(schema: Mapping[str, Any], value: Any) -> Sequence[str]:
+    """Return what is wrong with a value, as `faults_of`; cancelling ends the process too."""
     try:
-        yield from _found(json.dumps([schema, value]))
-    except subprocess.TimeoutExpired:
-        yield f"the whole: {TOO_LONG}"
-    except subprocess.CalledProcessError as error:
-        yield f"the whole: it could not be checked: {error}"
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _found(asked: str) -> tuple[str, ...]:
-    done = subprocess.run(
-        command("rlm_rag.engine.form_check"),
-        input=asked.encode(),
-        capture_output=True,
-        timeout=CHECK_SECONDS,
-        env=environment(),
-        check=True,
-    )
-    return tuple(json.loads(done.stdout))
+        process = await asyncio.create_subprocess_exec(
+            *command("rlm_rag.engine.form_check"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=environment(),
+        )
+    except OSError as error:
+        return [f"the whole: it could not be checked: {error.strerror or error}"]
+    try:
+        told, _ = await process.communicate(json.dumps([schema, value]).encode())
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    if process.returncode:
+        return [f"the whole: it could not be checked (exit status {process.returncode})"]
+    faults: list[str] = json.loads(told)
+    return faults
 
 
 def main() -> None:
     """Read a schema and a value from standard input, and write what is wrong."""
     from rlm_rag.engine.form import faults_of
 
+    end_with_parent()
     schema, value = json.load(sys.stdin)
     json.dump(list(faults_of(schema, value)), sys.stdout)

@@ -231,7 +231,7 @@ class Loop:
         notes = list(parsed.notes)
         if reply.finish_reason == "length":
             notes.append(CUT)
-        ending = self._written(parsed, reply, notes)
+        ending = await self._written(parsed, reply, notes)
         if ending is not None:
             return ending
         blocks = self._guide.to_run(_blocks(parsed), notes)
@@ -261,7 +261,7 @@ class Loop:
         self._stumbles += not ran or unparsed
         if self._simpler is not None and self._stumbles >= STUMBLES:
             self._history.instruct(self._simpler.system)
-            self._doubts.guided = self._guide.is_on = True
+            self._guide.is_on = True
             self._recorder.record(
                 events.SteppedDown(
                     run=self._run_id, turn=self.iterations + 1, prompts=self._simpler.version
@@ -269,7 +269,9 @@ class Loop:
             )
             self._simpler = None
 
-    def _written(self, parsed: ParsedReply, reply: Completion, notes: list[str]) -> Ending | None:
+    async def _written(
+        self, parsed: ParsedReply, reply: Completion, notes: list[str]
+    ) -> Ending | None:
         """Take an answer that the reply gives as text, where it has nothing to run.
 
         One that ends nothing is asked for once more with the reason; what comes then, after
@@ -280,11 +282,12 @@ class Loop:
             return None
         if parsed.final is not None and parsed.final.strip():
             ending = Ending(parsed.final, "answered", is_cut=reply.finish_reason == "length")
-            return self._accepted(ending, notes, computed=False, blind=self._is_blind())
+            return await self._accepted(ending, notes, computed=False, blind=self._is_blind())
         self._blockless += 1
         is_text = reply.text.strip() and reply.finish_reason == "stop" and parsed.final is None
         if self._blockless > 1 and self._ran_well and is_text:
-            return self._accepted(Ending(reply.text.strip(), "answered"), notes, computed=False)
+            ending = Ending(reply.text.strip(), "answered")
+            return await self._accepted(ending, notes, computed=False)
         no_block = LOOK_FIRST if self._guide.is_on and not self._ran_well else NO_BLOCK
         notes.append(no_block if parsed.final is None else EMPTY_FINAL)
         return None
@@ -297,19 +300,20 @@ class Loop:
         """Whether a conversation was before it."""
         return self._carried is not None and bool(self._carried.exchanges)
 
-    def _accepted(
+    async def _accepted(
         self, ending: Ending, notes: list[str], *, computed: bool, blind: bool = False
     ) -> Ending | None:
         """Return the ending, or None where its answer is questioned in the next turn."""
         if self.iterations >= self._limits.iterations:
             return ending
-        doubt = self._doubts.about(ending.text, computed=computed, blind=blind)
+        # Where nothing better comes, an answer that was questioned is still the answer; so is one
+        # whose questioning took the rest of the time.
+        self._doubted = ending
+        doubt = await self._doubts.about(ending.text, computed=computed, blind=blind)
         if doubt is None:
             return ending
         if not computed and not self._ran_well and not self._goes_on():
             self._stumbles += STUMBLES
-        # Where nothing better comes, an answer that was questioned is still the answer.
-        self._doubted = ending
         notes.append(doubt)
         return None
 
@@ -323,7 +327,7 @@ class Loop:
             ready = result.answer is not None and result.answer.ready
             if ready and result.error is None:
                 skipped = _skipped(blocks, position)
-                ending = self._set_by(block, skipped, notes)
+                ending = await self._set_by(block, skipped, notes)
                 if ending is not None or self._candidate.strip():
                     notes += skipped
                     return ran, ending
@@ -335,13 +339,15 @@ class Loop:
                 break
         return ran, None
 
-    def _set_by(self, block: Block, skipped: tuple[str, ...], notes: list[str]) -> Ending | None:
+    async def _set_by(
+        self, block: Block, skipped: tuple[str, ...], notes: list[str]
+    ) -> Ending | None:
         """Return the ending of a block that set the answer; None where it is not accepted."""
         if not self._candidate.strip():
             return None
         ending = Ending(self._candidate, "answered", notes=skipped)
         computed = (stated_answer([block]) or "").strip() != self._candidate.strip()
-        return self._accepted(ending, notes, computed=computed)
+        return await self._accepted(ending, notes, computed=computed)
 
     async def _run_block(self, turn: int, code: str) -> BlockResult:
         self._block += 1

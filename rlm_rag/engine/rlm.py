@@ -119,21 +119,22 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             budget=tree.budget,
             limits=tree.limits,
             recorder=tree.recorder,
-            doubts=doubts_of(tree, assignment, view, guided=guide.is_on),
+            doubts=doubts_of(tree, assignment, view, guide=guide),
             coverage=tree.coverage,
             past=tree.past,
             carried=assignment.carried,
         )
 
 
-def doubts_of(tree: Tree, assignment: Assignment, view: View, *, guided: bool = False) -> Doubts:
+def doubts_of(tree: Tree, assignment: Assignment, view: View, *, guide: Guide) -> Doubts:
     """Return what questions the answers to an assignment, by the documents of its corpus."""
     doubts = Doubts(
         question=assignment.question,
         check=tree.citations,
         why_false=lambda citation: why_false(citation, view.corpus),
+        guide=guide,
         form=assignment.form,
-        guided=guided,
+        seconds_left=tree.budget.seconds_left,
     )
     doubts.shown(before(assignment.carried))
     return doubts

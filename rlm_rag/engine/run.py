@@ -139,10 +139,10 @@ class Run:
             except Exception as error:
                 # The trace of a run that failed has its end too.
                 failed = Ending("", "errors", str(error))
-                answer = self._answer(failed, loop, recorder, budget, coverage)
+                answer = await self._answer(failed, loop, recorder, budget, coverage)
                 self._record_answer(answer, recorder, budget)
                 raise
-            answer = self._answer(ending, loop, recorder, budget, coverage)
+            answer = await self._answer(ending, loop, recorder, budget, coverage)
             if self._carried is not None:
                 self.carried_on = await self._leave(loop, asked.view, answer, self._carried)
             self._record_answer(answer, recorder, budget)
@@ -366,10 +366,10 @@ class Run:
             ending, text=found.text or ending.text, is_answer=False, notes=(*ending.notes, note)
         )
 
-    def _answer(
+    async def _answer(
         self, ending: Ending, loop: Driver, recorder: Recorder, budget: Budget, coverage: Coverage
     ) -> Answer:
-        text, data, fits = _formed(self._form, ending.text)
+        text, data, fits = await _formed(self._form, ending.text, budget)
         prose = prose_of(json.loads(text)) if fits else text
         return Answer(
             text=text,
@@ -422,12 +422,12 @@ def _cut(ending: Ending) -> tuple[str, ...]:
     return ("the output limit of its call cut the answer off",) if ending.is_cut else ()
 
 
-def _formed(form: Form | None, text: str) -> tuple[str, Any, bool | None]:
+async def _formed(form: Form | None, text: str, budget: Budget) -> tuple[str, Any, bool | None]:
     """Return an answer's text, its data, and whether it has the form that was asked for."""
     if form is None:
         return text, None, None
     try:
-        return bare(text), form.read(text), True
+        return bare(text), await form.read(text, seconds_left=budget.seconds_left()), True
     except Unfit:
         return text, None, False
 

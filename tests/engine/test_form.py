@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 import rlm_rag
 from rlm_rag import Limits, SearchableCorpus
-from rlm_rag.engine.form import Unfit, bare, form_of
+from rlm_rag.engine.form import Form, Unfit, bare, form_of
 from rlm_rag.errors import UsageError
 from tests.engine.play import QUESTION, block, play, told_root
 from tests.servers.loopback import reply
@@ -27,6 +29,14 @@ SCHEMA = {
     "additionalProperties": False,
 }
 GOOD = {"port": 80, "source": 'In a.md:3: "The port of it is 80 today."'}
+
+
+def read(form: Form, text: str) -> Any:
+    return asyncio.run(form.read(text))
+
+
+def fault(form: Form, text: str) -> str | None:
+    return asyncio.run(form.fault(text))
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +175,7 @@ def test_what_is_no_schema_is_refused() -> None:
 def test_an_answer_beyond_all_measure_is_not_checked() -> None:
     form = form_of({"uniqueItems": True})
     assert form is not None
-    assert "of at most 200,000" in (form.fault(json.dumps([[n] for n in range(99_999)])) or "")
+    assert "of at most 200,000" in (fault(form, json.dumps([[n] for n in range(99_999)])) or "")
 
 
 def test_nothing_is_fetched_for_a_reference() -> None:
@@ -181,10 +191,10 @@ def test_json_is_read_out_of_any_fence_and_else_as_it_stands(value: Any) -> None
     assert form is not None
     text = json.dumps(value)
     for written in (text, f"\n{text}\n", f"```json\n{text}\n```", f"~~~~\n{text}\n~~~~\n"):
-        assert form.read(written) == value
+        assert read(form, written) == value
         assert json.loads(bare(written)) == value
     with pytest.raises(Unfit):
-        form.read(f"Here: {text}")
+        read(form, f"Here: {text}")
 
 
 def test_a_schema_that_refers_to_itself_without_end_is_refused() -> None:
@@ -196,23 +206,63 @@ def test_an_answer_nested_too_deeply_to_be_checked_does_not_fit() -> None:
     node = {"type": "object", "properties": {"kids": {"items": {"$ref": "#"}}}}
     form = form_of(node)
     assert form is not None
-    assert form.fault('{"kids": [{"kids": []}]}') is None
+    assert fault(form, '{"kids": [{"kids": []}]}') is None
     deep = '{"kids":[' * 300 + "]}" * 300
-    assert "nested too deeply" in str(form.fault(deep))
+    assert "nested too deeply" in str(fault(form, deep))
 
 
-def test_a_pattern_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm_rag.engine.form_check.CHECK_SECONDS", 1.0)
-    form = form_of({"type": "string", "pattern": "^(a+)+$"})
+CATASTROPHE = {"type": "string", "pattern": "^(a+)+$"}
+ENDLESS = json.dumps("a" * 40 + "!")
+
+
+def test_a_check_that_never_ends_is_given_up_in_time_and_holds_up_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rlm_rag.engine.form.LEAST_CHECK_SECONDS", 0.5)
+    form = form_of(CATASTROPHE)
     assert form is not None
-    assert "took longer" in (form.fault(json.dumps("a" * 40 + "!")) or "")
-    assert form.fault(json.dumps("aaa")) is None
-    assert "does not match" in (form.fault(json.dumps("b")) or "")
-    # What was checked is known: for a new process there is no time.
-    monkeypatch.setattr("rlm_rag.engine.form_check.CHECK_SECONDS", 0.0)
-    assert form.fault(json.dumps("aaa")) is None
-    assert "does not match" in (form.fault(json.dumps("b")) or "")
-    assert "took longer" in (form.fault(json.dumps("c")) or "")
+
+    async def watched() -> tuple[str | None, float]:
+        late, last = 0.0, time.monotonic()
+        check = asyncio.ensure_future(form.fault(ENDLESS, seconds_left=0.1))
+        while not check.done():
+            await asyncio.sleep(0.01)
+            late, last = max(late, time.monotonic() - last), time.monotonic()
+        return check.result(), late
+
+    began = time.monotonic()
+    told, late = asyncio.run(watched())
+    assert "took too long to check" in (told or "")
+    assert late < 0.4
+    # What was found is known: a second look takes no time.
+    checked = time.monotonic()
+    assert checked - began < 5
+    assert fault(form, ENDLESS) == told
+    assert time.monotonic() - checked < 0.4
+
+
+def test_patterns_are_checked() -> None:
+    form = form_of(CATASTROPHE)
+    assert form is not None
+    assert fault(form, json.dumps("aaa")) is None
+    assert "does not match" in (fault(form, json.dumps("b")) or "")
+
+
+def test_a_run_with_a_check_that_never_ends_keeps_its_time(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlm_rag.engine.form.LEAST_CHECK_SECONDS", 0.5)
+    began = time.monotonic()
+    found = play(
+        openai_server,
+        corpus,
+        root=lambda _, turn: reply(ENDLESS),
+        schema=CATASTROPHE,
+        strategy="direct",
+        limits=Limits(seconds=1),
+    )
+    assert time.monotonic() - began < 6
+    assert (found.text, found.fits) == (ENDLESS, False)
 
 
 @pytest.mark.parametrize("reference", ["https://x.invalid/s.json", "#/$defs/none"])

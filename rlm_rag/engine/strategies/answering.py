@@ -148,10 +148,12 @@ class Answering:
                 self._was_blank = True
                 prepared = Prepared(BLANK, self._evidence, self._notes)
                 continue
-            doubt = None if self._is_last() else self._doubts.about(ending.text, computed=False)
-            if doubt is None:
+            if self._is_last():
                 return ending
             self._doubted = ending
+            doubt = await self._doubts.about(ending.text, computed=False)
+            if doubt is None:
+                return ending
             prepared = Prepared(doubt, self._evidence, self._notes)
 
     def _take(self, prepared: Prepared) -> None:

@@ -10,6 +10,7 @@ from rlm_rag.engine.answer import denies
 from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.carried import before
 from rlm_rag.engine.ending import Driver, Ending
+from rlm_rag.engine.guidance import Guide
 from rlm_rag.engine.prompts.texts import Profile, load_prompt, profile_name
 from rlm_rag.engine.rlm import delegating, doubts_of, model_calls, open_rlm, record_start
 from rlm_rag.engine.services import Services
@@ -145,7 +146,7 @@ async def _open_answering(
         budget=tree.budget,
         limits=tree.limits,
         recorder=tree.recorder,
-        doubts=doubts_of(tree, assignment, view),
+        doubts=doubts_of(tree, assignment, view, guide=Guide(assignment.question, is_on=False)),
         images=assignment.images,
         before=before(assignment.carried),
         takes_over=assignment.parent is not None,
