@@ -18,6 +18,7 @@ from rlm_rag.sandbox.session import BlockError
 
 MAX_HINTS = 3
 LONG_OUTPUT_CHARS = 8_000
+MAX_ANSWER_CHARS = 60
 
 _CONTEXT = (
     '`context` is a list of dicts with the keys "path" and "content": '
@@ -30,7 +31,7 @@ _HIT = (
 _KEYS = "Print the value's type and its keys first: print(type(x), list(x)[:5])."
 _SAME_AGAIN = (
     "This block gave the same output before. Answer from what you have seen: "
-    'FINAL("..."); or run another block.'
+    "FINAL({answer}); or run another block."
 )
 _FAILED_AGAIN = "This block is the same as one that failed before. Change it."
 _OTHER_TOOL = (
@@ -130,7 +131,7 @@ class Hints:
             error = block.result.error
             if error is None:
                 self._kinds.clear()
-                hints += [_SAME_AGAIN] if is_again else self._on_output(block)
+                hints += [_same_again(block)] if is_again else self._on_output(block)
             else:
                 hints += [_FAILED_AGAIN] if is_again else []
                 hints += self._on_error(block, error)
@@ -182,6 +183,13 @@ class Hints:
     def _seen(self, hint: str) -> bool:
         self._said[hint] += 1
         return self._said[hint] > 1
+
+
+def _same_again(block: RanBlock) -> str:
+    """Name the answer that an output is where it is a short one: small models do not write it."""
+    shown = block.result.stdout.strip() or block.result.value or ""
+    is_answer = 0 < len(shown) <= MAX_ANSWER_CHARS and "\n" not in shown
+    return _SAME_AGAIN.format(answer=repr(shown) if is_answer else '"..."')
 
 
 def _is_new(known: set[str], *texts: str) -> bool:

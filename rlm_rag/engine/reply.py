@@ -23,6 +23,8 @@ _OUTPUT_LABEL = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
+_SHOWS = re.compile(r"\b(?:print|FINAL)\(")
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -50,6 +52,8 @@ class ParsedReply:
 def parse_reply(text: str) -> ParsedReply:
     """Parse a reply by docs/design.md section 4.2; never raises, in linear time."""
     text = text.replace("\r\n", "\n")
+    if (bare := _bare_code(text)) is not None:
+        return ParsedReply((Block(bare, "", 1),), None, None, ())
     fences = find_fences(text)
     imagined = set(_imagined_lines(text, fences))
     has_repl = any(fence.kind == "repl" and fence.code.strip() for fence in fences)
@@ -137,6 +141,29 @@ def _does_something(code: str) -> bool:
     tree = parse_module(code)
     kinds = (ast.Call, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)
     return tree is not None and any(isinstance(node, kinds) for node in ast.walk(tree))
+
+
+def _bare_code(text: str) -> str | None:
+    """Return a reply that is code as a whole, without the fence that it should open with.
+
+    It does something, and prints or answers; an answer that is written as text is none.
+    """
+    code = text.strip().removesuffix("```")
+    if "```" in code or len(code) > MAX_UNTAGGED_CHARS or not _SHOWS.search(code):
+        return None
+    tree = parse_module(code)
+    if tree is None:
+        return None
+    calls = {
+        node.func.id: node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    does = any(not isinstance(statement, ast.Expr) for statement in tree.body)
+    final = calls.get("FINAL")
+    is_computed = final is not None and any(isinstance(each, ast.JoinedStr) for each in final.args)
+    is_code = "print" in calls or (final is not None and (does or is_computed))
+    return code if is_code else None
 
 
 def _imagined_lines(text: str, fences: list[Fence]) -> Iterator[int]:

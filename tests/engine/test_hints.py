@@ -63,6 +63,17 @@ def test_a_block_that_ran_well_and_tells_nothing_new_is_pointed_out_each_time() 
         assert "same output before" in hint
 
 
+@pytest.mark.parametrize(
+    ("output", "answer"),
+    [("22\n", "FINAL('22')"), ("a\nb", 'FINAL("...")'), ("x" * 61, 'FINAL("...")')],
+)
+def test_a_short_output_that_comes_again_is_named_as_the_answer(output: str, answer: str) -> None:
+    hints = Hints()
+    hints.about([ran("print(n)", stdout=output)])
+    (hint,) = hints.about([ran("print(n)", stdout=output)])
+    assert answer in hint
+
+
 def test_a_block_that_runs_again_with_other_output_is_no_repetition() -> None:
     hints = Hints()
     assert hints.about([ran("print(task.status)", stdout="running")]) == ()

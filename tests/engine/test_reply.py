@@ -240,6 +240,29 @@ def test_a_final_mentioned_in_prose_ends_nothing(text):
     assert reply.final_var is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'depot, n = Counter(rows).most_common(1)[0]\nFINAL(f"{depot}, with {n}.")',
+        "print(len(rows))",
+        "for row in rows:\n    print(row)\n```",
+        'FINAL(f"There are {len(rows)}.")',
+    ],
+)
+def test_a_reply_that_is_code_without_a_fence_is_run(text):
+    reply = parse_reply(text)
+    assert [block.code.strip() for block in reply.blocks] == [text.removesuffix("```").strip()]
+    assert (reply.final, reply.notes) == (None, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["port = 8431", "Done (see above)", "len(rows)", "It prints (print(x)) that.", "FINAL(answer)"],
+)
+def test_prose_that_parses_is_not_run(text):
+    assert parse_reply(text).blocks == ()
+
+
 def test_a_final_beside_a_block_ends_nothing_and_is_named():
     reply = parse_reply("```repl\nx = f()\n```\nFINAL(42)")
     assert reply.final is None

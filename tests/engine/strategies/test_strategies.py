@@ -522,8 +522,7 @@ def test_files_of_records_that_lie_together_are_shown_to_a_small_model_as_one(
     shown = openai_server.prompts[0]
     assert "records('sales/*.csv') is a list of dicts, of 12 files together:" in shown
     assert shown.count("records('sales/") == 2
-    ran = "This has run, go on from it:\n```repl\nrows = records('sales/*.csv')\n```"
-    assert ran in shown
+    assert "\nThis has run already: rows = records('sales/*.csv')\n" in shown
 
 
 def test_a_small_model_has_the_records_that_a_question_names_before_its_first_block(
