@@ -272,7 +272,7 @@ def check_worker_message(message: Mapping[str, Any]) -> None:
 
 
 def _check_fields(message: Mapping[str, Any], fields: Mapping[str, Callable[[Any], bool]]) -> None:
-    if message.keys() - {"t"} != fields.keys():
+    if len(message) != len(fields) + 1 or not fields.keys() <= message.keys():
         odd = sorted((message.keys() - {"t"}) ^ fields.keys())
         raise ProtocolError(
             f"a {message['t']} frame lacks fields or has unknown ones: {', '.join(odd)[:200]}"

@@ -29,21 +29,25 @@ class Outbox:
         self._closed = False
         os.set_blocking(descriptor, False)
 
-    async def send(self, data: bytes) -> None:
-        view = memoryview(data)
-        if not self._queue:
-            view = view[self._write(view) :]
-            if not view:
-                return
-        if self._closed:
-            raise WorkerLostError("the worker is gone")
+    def send(self, data: bytes) -> asyncio.Future[None]:
+        """Write `data` as far as it goes; what is returned is done once all of it is written.
+
+        Raises:
+            WorkerLostError: nobody reads any more.
+        """
         loop = asyncio.get_running_loop()
         sent: asyncio.Future[None] = loop.create_future()
-        self._queue.append((view, sent))
-        loop.add_writer(self._descriptor, self._drain)
-        await sent
+        written = 0 if self._queue else self._write(data)
+        if written == len(data):
+            sent.set_result(None)
+        elif self._closed:
+            raise WorkerLostError("the worker is gone")
+        else:
+            self._queue.append((memoryview(data)[written:], sent))
+            loop.add_writer(self._descriptor, self._drain)
+        return sent
 
-    def _write(self, view: memoryview) -> int:
+    def _write(self, view: bytes | memoryview) -> int:
         if self._closed:
             raise WorkerLostError("the worker is gone")
         try:

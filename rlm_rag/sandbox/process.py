@@ -83,13 +83,13 @@ class ProcessTransport:
         except OSError:
             return 0.0
 
-    async def send(self, data: bytes) -> None:
-        """Write whole frames, newline included, in the order of the calls.
+    def send(self, data: bytes) -> asyncio.Future[None]:
+        """Write whole frames, newline included, in the order of the calls; done once written.
 
         Raises:
-            WorkerLostError: the worker is gone.
+            WorkerLostError: the worker is gone; here, or where what is returned is awaited.
         """
-        await self._outbox.send(data)
+        return self._outbox.send(data)
 
     async def receive(self) -> bytes:
         """Return the next frame without its newline; `b""` once the worker closed its end.

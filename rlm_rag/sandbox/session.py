@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -276,26 +275,29 @@ class Session:
         if isinstance(outcome, BlockError):
             lost, restarted = (*lost, *await self._replace(outcome.message)), True
             restored_block = self._kept.block
-            result = BlockResult(block, error=outcome, variables=self._variables)
+            told: dict[str, Any] = {"error": outcome, "variables": self._variables}
         else:
-            result = _clipped(_result(outcome, clock), output_chars)
-            self._variables = result.variables
+            told = _told(outcome, clock, output_chars)
+            self._variables = told["variables"]
             self._restorations = 0
-        return replace(
-            result,
+        return BlockResult(
+            block,
             seconds=seconds,
             waited_seconds=waited,
             restarted=restarted,
             restored_block=restored_block,
             lost=lost,
+            **told,
         )
 
     async def _outcome(self, peer: Peer, clock: Clock, exec_frame: bytes) -> _Outcome:
         """Return the worker's `done`, or why there is none."""
         try:
-            # A worker that does not read must not hold the host for ever.
-            async with asyncio.timeout(clock.limit_seconds + self._grace_seconds):
-                await peer.transport.send(exec_frame)
+            sent = peer.transport.send(exec_frame)
+            if not sent.done():
+                # A worker that does not read must not hold the host for ever.
+                async with asyncio.timeout(clock.limit_seconds + self._grace_seconds):
+                    await sent
             await clock.over
             if not peer.done.done():
                 await self._interrupt(peer, self._grace_seconds)
@@ -329,7 +331,7 @@ class Session:
         try:
             if interrupt:
                 await self._interrupt(peer, min(self._grace_seconds, ABANDON_SECONDS))
-                self._variables = _result(peer.done.result(), None).variables
+                self._variables = _variables(peer.done.result())
                 kept = True
         except (TimeoutError, WorkerLostError):
             pass  # A block that does not stop, or a worker that is gone, is ended below.
@@ -392,41 +394,39 @@ async def _next_message(transport: Transport) -> dict[str, Any]:
     raise WorkerLostError("it ended before its first word")
 
 
-def _clipped(result: BlockResult, output_chars: int) -> BlockResult:
-    """Hold the worker to the bound it was given, its own note of what it cut apart."""
+def _told(done: Mapping[str, Any], clock: Clock, output_chars: int) -> dict[str, Any]:
+    """Return what a worker says of its block, for a `BlockResult`.
+
+    The worker is held to the bound that it was given, its own note of what it cut apart.
+    """
     most = output_chars + CUT_NOTE_CHARS
-    error = result.error
-    if error is not None:
-        error = replace(error, message=error.message[:most], traceback=error.traceback[:most])
-    return replace(
-        result,
-        stdout=result.stdout[:most],
-        stderr=result.stderr[:most],
-        value=None if result.value is None else result.value[:most],
-        error=error,
-        stdout_cut=result.stdout_cut + max(0, len(result.stdout) - most),
-        stderr_cut=result.stderr_cut + max(0, len(result.stderr) - most),
-    )
+    stdout, stderr, value, answer = done["stdout"], done["stderr"], done["value"], done["answer"]
+    return {
+        "stdout": stdout[:most],
+        "stderr": stderr[:most],
+        "stdout_cut": done["stdout_cut"] + max(0, len(stdout) - most),
+        "stderr_cut": done["stderr_cut"] + max(0, len(stderr) - most),
+        "value": None if value is None else value[:most],
+        "error": _error(done["error"], clock, most),
+        "answer": None if answer is None else AnswerState(**answer),
+        "overwritten": tuple(done["overwritten"]),
+        "variables": _variables(done),
+        "memory": tuple((name, text[:MAX_MEMORY_CHARS]) for name, text in done["memory"]),
+    }
 
 
-def _result(done: Mapping[str, Any], clock: Clock | None) -> BlockResult:
-    error = None if done["error"] is None else BlockError(**done["error"])
-    if clock is not None and clock.expired:
+def _error(raised: Mapping[str, str] | None, clock: Clock, most_chars: int) -> BlockError | None:
+    traceback = "" if raised is None else raised["traceback"][:most_chars]
+    if clock.expired:
         message = (
             f"the block ran longer than {clock.limit_seconds:g} s and was interrupted; "
             "what it had assigned is kept"
         )
-        error = BlockError("Timeout", message, "" if error is None else error.traceback)
-    return BlockResult(
-        block=done["block"],
-        stdout=done["stdout"],
-        stderr=done["stderr"],
-        value=done["value"],
-        error=error,
-        answer=None if done["answer"] is None else AnswerState(**done["answer"]),
-        overwritten=tuple(done["overwritten"]),
-        variables=tuple((row[0], row[1], row[2]) for row in done["variables"]),
-        memory=tuple((name, text[:MAX_MEMORY_CHARS]) for name, text in done["memory"]),
-        stdout_cut=done["stdout_cut"],
-        stderr_cut=done["stderr_cut"],
-    )
+        return BlockError("Timeout", message, traceback)
+    if raised is None:
+        return None
+    return BlockError(raised["type"], raised["message"][:most_chars], traceback)
+
+
+def _variables(done: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((name, kind, size) for name, kind, size in done["variables"])

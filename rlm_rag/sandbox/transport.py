@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
 
@@ -32,11 +33,11 @@ class Transport(Protocol):
         """Return what the worker has computed so far, in all its threads; 0 where not known."""
         ...
 
-    async def send(self, data: bytes) -> None:
-        """Write whole frames, newline included.
+    def send(self, data: bytes) -> asyncio.Future[None]:
+        """Write whole frames, newline included, in the order of the calls; done once written.
 
         Raises:
-            WorkerLostError: the worker is gone.
+            WorkerLostError: the worker is gone; here, or where what is returned is awaited.
         """
         ...
 

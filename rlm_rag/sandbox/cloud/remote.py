@@ -166,12 +166,15 @@ class RemoteTransport:
                 ProtocolError(f"a frame is longer than {frames.MAX_FRAME_BYTES:,} bytes")
             )
 
-    async def send(self, data: bytes) -> None:
-        """Write whole frames, newline included, in the order of the calls.
+    def send(self, data: bytes) -> asyncio.Future[None]:
+        """Write whole frames, newline included, in the order of the calls; done once written.
 
-        Raises:
+        What is returned raises:
             WorkerLostError: the sandbox is gone, or the provider cannot be reached.
         """
+        return asyncio.ensure_future(self._write(data))
+
+    async def _write(self, data: bytes) -> None:
         async with self._writing:
             for piece in _pieces(data):
                 if self._closing is not None:

@@ -47,6 +47,8 @@ class Tape:
     def take(self) -> tuple[str, int]:
         """Return what was kept, with the cut marked in it, and how many characters were cut."""
         self._finish()
+        if not self._total:
+            return "", 0
         cut = self._total - len(self._head) - len(self._tail)
         text = join_cut(self._head, self._tail, cut)
         self._head = self._tail = ""
@@ -113,6 +115,7 @@ class Capture:
         self._draining = allocate_lock()
         self._out = _Stream(1, "stdout")
         self._err = _Stream(2, "stderr")
+        self._written = self._poll()
         start_new_thread(self._drain_when_full, ())
 
     def begin(self, limit_chars: int) -> None:
@@ -128,14 +131,19 @@ class Capture:
         self._out.restore()
         self._err.restore()
         with self._draining:
-            self._out.drain()
-            self._err.drain()
+            if self._written.poll(0):
+                self._out.drain()
+                self._err.drain()
             return self._out.tape.take(), self._err.tape.take()
 
-    def _drain_when_full(self) -> None:
+    def _poll(self) -> select.poll:
         poll = select.poll()
         poll.register(self._out.read_fd, select.POLLIN)
         poll.register(self._err.read_fd, select.POLLIN)
+        return poll
+
+    def _drain_when_full(self) -> None:
+        poll = self._poll()
         while True:
             poll.poll()
             with self._draining:

@@ -50,6 +50,8 @@ class Namespace:
         self.names["__builtins__"] = builtins
         self.answer = Answer(self.names)
         self.bound: dict[str, Any] = {}
+        # All names that are not the model's own.
+        self._given = set(_MODULE_NAMES)
         self._builtins: dict[str, Any] = {}
         self.names.update(answers={}, plan={})
 
@@ -57,6 +59,7 @@ class Namespace:
         """Bind names, from now on restored."""
         self.bound.update(bound)
         self.names.update(bound)
+        self._given.update(bound)
 
     def remember(self, said: list[Any]) -> None:
         """Add a message to `history`, and to the `history_N` of its question.
@@ -104,13 +107,16 @@ class Namespace:
         module = type(sys)
         return [
             name
-            for name, value in self.names.copy().items()
-            if isinstance(name, str)
-            and name not in self.bound
-            and name not in _MODULE_NAMES
-            and name not in ("answer", "answers", "plan")
-            and type(value) is not module
+            for name, value in self._own().items()
+            if name not in ("answer", "answers", "plan") and type(value) is not module
         ]
+
+    def _own(self) -> dict[str, Any]:
+        """Return what is bound to no name that was given."""
+        names = self.names.copy()
+        # By keys first: few are left, of fifty.
+        found = [name for name in names if name not in self._given]
+        return {name: names[name] for name in found if isinstance(name, str)}
 
     def variables(self) -> list[list[str]]:
         """Return name, type and size of the model's newest variables, at most `MAX_VARIABLES`."""
@@ -124,11 +130,7 @@ class Namespace:
 
         The model's names, modules among them, and `answer`, as the text it holds.
         """
-        found: dict[str, Any] = {
-            name: value
-            for name, value in self.names.copy().items()
-            if isinstance(name, str) and name not in self.bound and name not in _MODULE_NAMES
-        }
+        found = self._own()
         found["answer"] = self.answer.content
         return found
 
