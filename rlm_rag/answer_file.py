@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from rlm_rag.engine.mapping import FileAnswer
 from rlm_rag.errors import AnswerFileError
+from rlm_rag.shown import json_text
 from rlm_rag.trace.syncing import BackgroundSync
 
 try:
@@ -230,7 +231,7 @@ class AnswerFile:
 def line_of(answer: FileAnswer, asked: str) -> bytes:
     """Return an answer as a line of ASCII JSON."""
     row = {"schema_version": SCHEMA_VERSION, **answer.to_dict(), "asked": asked}
-    return json.dumps(row, separators=(",", ":")).encode("ascii") + b"\n"
+    return json_text(row).encode("ascii") + b"\n"
 
 
 def _is_torn(rest: bytes) -> bool:

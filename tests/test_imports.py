@@ -26,6 +26,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "traits",
         "closing",
         "pages",
+        "shown",
     ),
     ("corpus", "setting_table", "settings"),
     ("loaders", "indexes", "sandbox", "trace"),

@@ -13,7 +13,7 @@ from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
 from rlm_rag.cli.spending import spent, unsent
 from rlm_rag.counts import counted
 from rlm_rag.errors import RunInterrupted
-from rlm_rag.trace.sanitize import only_visible, printable
+from rlm_rag.shown import as_read, printable, printable_json
 
 if TYPE_CHECKING:
     from rlm_rag.engine.answer import Answer
@@ -68,11 +68,12 @@ def _show_text(answer: Answer, origin: str | None) -> None:
         answer.citations, origin=origin, with_links=terminal.opens_links(sys.stdout)
     )
     text = answer.text.rstrip("\n")
+    text = printable_json(text) if answer.fits else printable(text)
     # An answer of a form is data, and Markdown neither for a pipe nor for an old terminal.
     if answer.fits is None and terminal.obeys_codes(sys.stdout):
         streams.result_styled(_rendered(text, places))
     else:
-        streams.result(quote_forgeries(without_controls(text)))
+        streams.result(quote_forgeries(text))
     if answer.citations:
         streams.result("")
         streams.heading("Citations")
@@ -84,7 +85,7 @@ def _rendered(text: str, places: CitedPlaces) -> str:
     from rlm_rag.cli.markdown import rendered
 
     return rendered(
-        terminal.in_letters_of(sys.stdout, printable(text)),
+        terminal.in_letters_of(sys.stdout, text),
         columns=terminal.columns(sys.stdout),
         colours=terminal.has_colours(sys.stdout),
         letters=terminal.shows_all_letters(sys.stdout),
@@ -111,8 +112,6 @@ _MARKS = {
     "located": "[located]",
     "false": "[FALSE: not found in the corpus]",
 }
-_BREAK = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85]")
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 
 _LIST_LINE = re.compile(r"\W*citations\W*|.*\[(verified|located|false\b.*)\]\W*", re.IGNORECASE)
 
@@ -124,12 +123,7 @@ def quote_forgeries(text: str) -> str:
 
 
 def _is_forged(line: str) -> bool:
-    return _LIST_LINE.fullmatch(only_visible(line).strip()) is not None
-
-
-def without_controls(text: str) -> str:
-    """Return a text without control characters but line ends, which become LF, and tabs."""
-    return _CONTROL.sub("", _BREAK.sub("\n", text))
+    return _LIST_LINE.fullmatch(as_read(line).strip()) is not None
 
 
 def _show_figures(answer: Answer) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlm_rag.cli import terminal
+from rlm_rag.shown import printable_line
 
 if TYPE_CHECKING:
     from rlm_rag.engine.citations import Citation, Status
@@ -43,7 +44,7 @@ class CitedPlaces:
         self._pattern = re.compile(rf"({paths}):(\d{{1,9}})(?:-(\d{{1,9}}))?")
 
     def pieces(self, text: str) -> Iterator[Piece]:
-        """Yield the text in pieces, in order."""
+        """Yield a printable text in pieces, in order."""
         end = 0
         for match in self._pattern.finditer(text) if self._by_spelling else ():
             first, last = int(match[2]), int(match[3] or match[2])
@@ -72,7 +73,10 @@ Pieces = Callable[[str], Iterator[Piece]]
 
 
 def _by_spelling(citations: Sequence[Citation]) -> dict[str, list[Citation]]:
-    """Return the citations of a path under it, and under each of its ends that no other has."""
+    """Return the citations of a path under it, and under each of its ends that no other has.
+
+    They are spelled as they are shown.
+    """
     found: dict[str, list[Citation]] = {}
     ends: dict[str, set[str]] = {}
     for citation in citations:
@@ -81,7 +85,7 @@ def _by_spelling(citations: Sequence[Citation]) -> dict[str, list[Citation]]:
         for first in range(1, len(parts)):
             ends.setdefault("/".join(parts[first:]), set()).add(citation.path)
     by_end = {end: found[next(iter(paths))] for end, paths in ends.items() if len(paths) == 1}
-    return by_end | found
+    return {printable_line(path): each for path, each in (by_end | found).items()}
 
 
 def _meant(citations: Sequence[Citation], first: int, last: int) -> Citation | None:

@@ -35,9 +35,10 @@ def config(as_json: bool) -> int:
     for row in SETTINGS:
         value = value_of(settings, row)
         text = "none" if value is None else str(value).lower() if isinstance(value, bool) else value
-        streams.result(f"{row.key:<15} {text!s:<24} {settings.origin(row.name)}")
+        said = f"{row.key:<15} {text!s:<24} {settings.origin(row.name)}"
+        streams.result(streams.one_line(said))
     for warning in settings.warnings:
-        streams.note(f"warning: {warning}")
+        streams.note(streams.one_line(f"warning: {warning}"))
     if user_file and not os.path.lexists(user_file):
         streams.note(f"your settings file would be {user_file}")
     return DONE

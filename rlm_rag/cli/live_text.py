@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rlm_rag.cli import streams, terminal
 from rlm_rag.cli.progress import ERASE_LINE
-from rlm_rag.trace.sanitize import printable_line
+from rlm_rag.shown import printable_line
 
 if TYPE_CHECKING:
     from rlm_rag.engine.live import ReplyText

@@ -15,6 +15,7 @@ from rich.syntax import Syntax
 from rich.theme import Theme
 
 from rlm_rag.cli.cited import COLOURS, Piece, Pieces
+from rlm_rag.shown import as_read, printable
 
 MOST_COLUMNS = 100
 """Wider lines are hard to read (Bringhurst has 45 to 75 characters for a page of prose)."""
@@ -71,7 +72,7 @@ def rendered(
 
 
 def _quoted(line: str, forged: re.Pattern[str]) -> str:
-    return f"> {line}" if forged.fullmatch(_CODE.sub("", line).strip()) else line
+    return f"> {line}" if forged.fullmatch(as_read(_CODE.sub("", line)).strip()) else line
 
 
 class _Heading(Heading):
@@ -121,15 +122,17 @@ def _inline(tokens: Iterable[Token], pieces: Pieces) -> Iterator[Token]:
     label = ""
     for token in tokens:
         if token.type == "link_open":
-            address, label = str(token.attrs.get("href", "")), ""
+            address, label = printable(str(token.attrs.get("href", ""))), ""
         elif token.type == "link_close":
             if address != label:
                 yield _text(f" ({address})")
         elif token.type == "softbreak":
             yield Token("hardbreak", "br", 0)
         elif token.type in ("text", "code_inline"):
-            label += token.content
-            for piece in pieces(token.content):
+            # An entity, such as `&rlm;`, was a character only once it was parsed.
+            content = printable(token.content)
+            label += content
+            for piece in pieces(content):
                 yield from _piece(piece, token)
         else:
             yield token

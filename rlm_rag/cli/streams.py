@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -85,7 +84,11 @@ def _nowhere() -> TextIO:
 
 
 def result(text: str) -> None:
-    """Write a line of result: as it is to a pipe or file, without control codes to a terminal."""
+    """Write a line of result: as it is to a pipe or file, without control codes to a terminal.
+
+    Only lines of the corpus go to a pipe as they are: paths, and what a model wrote, are made
+    printable before they come here.
+    """
     _write((_safe(text) if terminal.is_terminal(sys.stdout) else text) + "\n")
 
 
@@ -99,16 +102,18 @@ def one_line(text: str) -> str:
 
     What would end the line, or hide a part of it, is escaped.
     """
-    from rlm_rag.trace.sanitize import printable_line
+    from rlm_rag.shown import printable_line
 
     return printable_line(text)
 
 
 def result_json(value: Any) -> None:
-    """Write a value as JSON in ASCII; an object at the top gets `schema_version`."""
+    """Write a value as Unicode JSON in ASCII; an object at the top gets `schema_version`."""
     if isinstance(value, dict):
         value = {"schema_version": SCHEMA_VERSION} | value
-    _write(json.dumps(value, indent=2) + "\n")
+    from rlm_rag.shown import json_text
+
+    _write(json_text(value, indent=2) + "\n")
 
 
 def note(text: str, *, end: str = "\n") -> None:
@@ -168,6 +173,6 @@ def heading(text: str, rest: str = "") -> None:
 
 
 def _safe(text: str) -> str:
-    from rlm_rag.trace.sanitize import printable
+    from rlm_rag.shown import printable
 
     return printable(text)

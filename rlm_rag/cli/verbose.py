@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rlm_rag.cli import streams, terminal
 from rlm_rag.cli.live_text import INDENT, LiveText
+from rlm_rag.shown import printable, printable_line
 from rlm_rag.trace.events import (
     BlockOutput,
     BlockStarted,
@@ -22,7 +23,6 @@ from rlm_rag.trace.events import (
     Served,
     TurnStarted,
 )
-from rlm_rag.trace.sanitize import printable, printable_line
 
 if TYPE_CHECKING:
     from rlm_rag.engine.live import ReplyText

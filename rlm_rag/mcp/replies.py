@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rlm_rag.errors import RlmRagError
 from rlm_rag.models.redact import environment_secrets, redact
-from rlm_rag.trace.sanitize import printable, printable_line
+from rlm_rag.shown import printable, printable_line
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from rlm_rag.corpus import Corpus, Document
 from rlm_rag.errors import RetrievalError
 from rlm_rag.lines import line_starts
 from rlm_rag.mcp.replies import MAX_REPLY_CHARS
-from rlm_rag.trace.sanitize import printable, printable_line
+from rlm_rag.shown import printable, printable_line
 
 PAGE_SIZE = 200
 MAX_COMPLETIONS = 100

@@ -15,7 +15,7 @@ from rlm_rag.mcp.http import serve_http
 from rlm_rag.mcp.server import CorpusServer
 from rlm_rag.mcp.stdio import serve_stdio
 from rlm_rag.rlm import RLM
-from rlm_rag.trace.sanitize import printable_line
+from rlm_rag.shown import printable_line
 
 
 def serve(

@@ -101,9 +101,9 @@ class BlockResult:
     for somebody else and are not the block's; `variables` are (name, type, size as text);
     `stdout_cut` and `stderr_cut` count characters left out. `restarted` says that the worker was
     replaced during the block or just before it: the variables are again as they were after block
-    `restored_block`, those apart that `lost` names. Texts may hold escape sequences and lone
-    surrogates: they are data, to be cleaned where shown. `memory` has `answers` and `plan` in brief
-    (name, text) where they hold something.
+    `restored_block`, those apart that `lost` names. No text has lone surrogates, nor an error
+    control characters; other texts may have these: they are data, to be cleaned where shown.
+    `memory` has `answers` and `plan` in brief (name, text) where they hold something.
     """
 
     block: int

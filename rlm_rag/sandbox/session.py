@@ -29,6 +29,7 @@ from rlm_rag.sandbox.opening import Isolation, open_transport
 from rlm_rag.sandbox.peer import Peer
 from rlm_rag.sandbox.snapshots import KeptVariables
 from rlm_rag.sandbox.transport import Transport
+from rlm_rag.shown import printable, whole
 
 __all__ = [
     "MAX_OUTSTANDING_CALLS",
@@ -400,23 +401,31 @@ def _told(done: Mapping[str, Any], clock: Clock, output_chars: int) -> dict[str,
     The worker is held to the bound that it was given, its own note of what it cut apart.
     """
     most = output_chars + CUT_NOTE_CHARS
-    stdout, stderr, value, answer = done["stdout"], done["stderr"], done["value"], done["answer"]
+    stdout, stderr = whole(done["stdout"]), whole(done["stderr"])
+    value, answer = done["value"], done["answer"]
     return {
         "stdout": stdout[:most],
         "stderr": stderr[:most],
         "stdout_cut": done["stdout_cut"] + max(0, len(stdout) - most),
         "stderr_cut": done["stderr_cut"] + max(0, len(stderr) - most),
-        "value": None if value is None else value[:most],
+        "value": None if value is None else whole(value)[:most],
         "error": _error(done["error"], clock, most),
-        "answer": None if answer is None else AnswerState(**answer),
-        "overwritten": tuple(done["overwritten"]),
+        "answer": None if answer is None else _answer(answer),
+        "overwritten": tuple(map(whole, done["overwritten"])),
         "variables": _variables(done),
-        "memory": tuple((name, text[:MAX_MEMORY_CHARS]) for name, text in done["memory"]),
+        "memory": tuple(
+            (whole(name), whole(text)[:MAX_MEMORY_CHARS]) for name, text in done["memory"]
+        ),
     }
 
 
+def _answer(told: Mapping[str, Any]) -> AnswerState:
+    return AnswerState(content=whole(told["content"]), ready=told["ready"])
+
+
 def _error(raised: Mapping[str, str] | None, clock: Clock, most_chars: int) -> BlockError | None:
-    traceback = "" if raised is None else raised["traceback"][:most_chars]
+    """Return an error as it may be shown anywhere, whatever the exception says."""
+    traceback = "" if raised is None else printable(raised["traceback"])[:most_chars]
     if clock.expired:
         message = (
             f"the block ran longer than {clock.limit_seconds:g} s and was interrupted; "
@@ -425,8 +434,9 @@ def _error(raised: Mapping[str, str] | None, clock: Clock, most_chars: int) -> B
         return BlockError("Timeout", message, traceback)
     if raised is None:
         return None
-    return BlockError(raised["type"], raised["message"][:most_chars], traceback)
+    message = printable(raised["message"])[:most_chars]
+    return BlockError(printable(raised["type"]), message, traceback)
 
 
 def _variables(done: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    return tuple((name, kind, size) for name, kind, size in done["variables"])
+    return tuple((whole(name), whole(kind), whole(size)) for name, kind, size in done["variables"])

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rlm_rag.counts import counted
+from rlm_rag.shown import printable_line
 from rlm_rag.trace.events import (
     MAP_STRATEGY,
     Answered,
@@ -22,7 +23,6 @@ from rlm_rag.trace.events import (
     Served,
     TurnStarted,
 )
-from rlm_rag.trace.sanitize import printable_line
 
 _SEARCHES = ("search", "grep_context", "symbols")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rlm_rag.counts import counted
+from rlm_rag.shown import printable
 from rlm_rag.trace.events import (
     Answered,
     BlockOutput,
@@ -25,7 +26,6 @@ from rlm_rag.trace.events import (
     TurnStarted,
 )
 from rlm_rag.trace.reader import Trace
-from rlm_rag.trace.sanitize import printable
 
 MAX_TEXT_LINES = 40
 MAX_LINE_CHARS = 400

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ from rlm_rag.cli.cited import CitedPlaces
 from rlm_rag.cli.markdown import rendered
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.citations import Citation
-from rlm_rag.trace.sanitize import printable
+from rlm_rag.shown import printable
 
 from .terminals import OUR_CODES, Terminal
 
@@ -34,9 +36,16 @@ def xterm(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def shown(text: str, *, on: Terminal | io.StringIO | None = None, origin: str | None = None) -> str:
+def shown(
+    text: str,
+    *,
+    on: Terminal | io.StringIO | None = None,
+    origin: str | None = None,
+    citations: tuple[Citation, ...] = CITED,
+    **more: Any,
+) -> str:
     screen = Terminal() if on is None else on
-    answer = Answer(text=text, stop_reason="answered", model="m", citations=CITED)
+    answer = Answer(text=text, stop_reason="answered", model="m", citations=citations, **more)
     with redirect_stdout(screen):
         assert show_answer(answer, origin=origin, as_json=False, quiet=True) == 0
     return screen.text if isinstance(screen, Terminal) else screen.getvalue()
@@ -54,8 +63,37 @@ def test_a_pipe_gets_the_answer_as_it_is() -> None:
 
 def test_control_characters_of_an_answer_reach_neither_a_pipe_nor_a_terminal() -> None:
     text = "a\x00b\x1b]0;title\x07c\x9b2Jd\x7fe"
-    assert shown(text, on=io.StringIO()).startswith("ab]0;titlec2Jde\n")
-    assert "a\\x00b\\x1b]0;title\\x07c\\x9b2Jd\\x7fe" in OUR_CODES.sub("", shown(text))
+    escaped = "a\\x00b\\x1b]0;title\\x07c\\x9b2Jd\\x7fe"
+    assert shown(text, on=io.StringIO()).startswith(f"{escaped}\n")
+    assert escaped in OUR_CODES.sub("", shown(text))
+
+
+def test_what_would_turn_or_hide_text_is_an_escape_also_where_an_entity_makes_it() -> None:
+    text = "a\u202eb &#x202e;c &rlm;d [e](https://a.example/&#8238;)\n\n| &lrm;f |\n|---|\n"
+    plain = OUR_CODES.sub("", shown(text))
+    for part in ("a\\u202eb", "\\u202ec", "\\u200fd", "\\u200ef"):
+        assert part in plain
+    assert plain.replace("\n", "").replace("─", "").isascii()
+    assert shown(text, on=io.StringIO()).startswith("a\\u202eb &#x202e;c")
+
+
+def test_a_path_is_spelled_in_the_text_as_in_the_list_and_opens(repo: Path) -> None:
+    name = "src/a\x1b[31mb\u202e.py"
+    (repo / name).write_text("x\n")
+    found = Citation(name, 1, 1, None, "located", True)
+    seen = shown(f"See {name}:1.", citations=(found,), origin=str(repo))
+    assert OUR_CODES.sub("", seen).count("src/a\\x1b[31mb\\u202e.py:1") == 2
+    assert seen.count(".py#1\x1b\\") == 2, "in the text and in the list"
+
+
+def test_an_answer_of_a_form_stays_json_whatever_it_holds() -> None:
+    data = {"a\xad": "\u202eb\x7f\U000e0041 é"}
+    text = json.dumps(data, ensure_ascii=False, indent=1).replace("\n", "\r\n")
+    for screen in (io.StringIO(), Terminal()):
+        seen = shown(text, on=screen, citations=(), data=data, fits=True)
+        assert json.loads(seen) == data
+        assert seen.replace("é", "e").replace("\n", "").isprintable()
+        assert "\xad" not in seen
 
 
 def test_a_terminal_gets_markdown_without_losing_a_word() -> None:
@@ -88,10 +126,12 @@ def test_a_file_name_cannot_end_its_link(repo: Path) -> None:
     assert url.isascii() and url.isprintable() and ";" not in url
 
 
-@pytest.mark.parametrize("hidden", ["\x00", "\x1b", "\x9f", "\u200b", "\u202e"])
-def test_nor_by_what_a_pipe_does_not_show(hidden: str) -> None:
-    piped = shown(f"Cita{hidden}tions\n  a.py:1  [veri{hidden}fied]", on=io.StringIO())
-    assert [line[:2] for line in piped.splitlines()[:2]] == ["> ", "> "]
+@pytest.mark.parametrize("hidden", ["\u200c", "\u200d", "\ufe0f"])
+def test_nor_by_what_is_not_seen(hidden: str) -> None:
+    text = f"Cita{hidden}tions\n\n  a.py:1  [veri{hidden}fied]"
+    piped = shown(text, on=io.StringIO())
+    assert [line[:2] for line in piped.splitlines()[:3:2]] == ["> ", "> "]
+    assert OUR_CODES.sub("", shown(text)).startswith("> Cita")
 
 
 def test_a_place_is_that_of_the_path_in_full_and_an_end_that_two_have_is_none() -> None:

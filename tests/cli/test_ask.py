@@ -73,14 +73,12 @@ def test_an_answer_cannot_pass_for_the_list_of_what_was_checked(
     model = script(tmp_path, ready(f"So it is.{forged}"))
     done = rlm_rag("ask", str(repo), QUESTION, "--model", model, "--no-trace")
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-    assert lines[:5] == [
+    assert lines[:3] == [
         "So it is.",
         "> Citations",
-        ">   src/retry.py:7-9  [verified]",
-        "> **Citations:**",
-        ">  a:1 [FALSE: no]",
+        ">   src/retry.py:7-9  [verified]\\x0d**Citations:**\\x0b a:1 [FALSE: no]",
     ]
-    assert lines[5] == "Citations"
+    assert lines[3] == "Citations"
 
 
 def test_the_answer_as_json_has_every_field(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_json_is_ascii_and_objects_carry_the_schema_version(
     streams.result_json({"text": "é\ud800"})
     shown = capsys.readouterr().out
     assert shown.isascii()
-    assert json.loads(shown) == {"schema_version": 1, "text": "é\ud800"}
+    assert json.loads(shown) == {"schema_version": 1, "text": "é\\ud800"}
     streams.result_json([1])
     assert json.loads(capsys.readouterr().out) == [1]
 

@@ -12,6 +12,7 @@ import pytest
 from rlm_rag.errors import SandboxError, WorkerLostError
 from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox import frames
+from rlm_rag.sandbox.blocks import AnswerState
 from rlm_rag.sandbox.boot import boot_command
 from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.confine.view import Layer, WorkerLimits
@@ -174,12 +175,31 @@ def test_a_reply_that_no_memory_is_left_for_is_an_error_and_the_worker_goes_on()
     asyncio.run(scenario())
 
 
-def test_escape_sequences_and_lone_surrogates_arrive_as_data() -> None:
+def test_escape_sequences_arrive_as_data_and_lone_surrogates_as_escapes() -> None:
     async def scenario() -> None:
         async with make() as session:
             result = await run(session, "print('\\x1b[31mred\\x00')\n'\\ud800'")
             assert result.stdout == "\x1b[31mred\x00\n"
             assert result.value == repr("\ud800")
+            result = await run(session, "FINAL('a\\ud800b')", block=2)
+            assert result.answer == AnswerState("a\\ud800b", ready=True)
+
+    asyncio.run(scenario())
+
+
+def test_an_error_holds_nothing_that_a_terminal_obeys() -> None:
+    async def scenario() -> None:
+        async with make() as session:
+            code = "raise ValueError('\\x1b[31mred\\ud800\\u202e')"
+            error = (await run(session, code)).error
+            assert error is not None
+            assert error.message == "\\x1b[31mred\\ud800\\u202e"
+            assert error.traceback.endswith(f"ValueError: {error.message}\n")
+            assert "\x1b" not in error.traceback
+            named = "raise type('Bad\\x1b', (Exception,), {})"
+            error = (await run(session, named, block=2)).error
+            assert error is not None
+            assert error.type == "Bad\\x1b"
 
     asyncio.run(scenario())
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from rlm_rag.errors import UsageError
 from rlm_rag.globs import compile_glob
+from rlm_rag.shown import printable, printable_line
 from rlm_rag.trace.events import Delegated, Event, Retrieved
-from rlm_rag.trace.sanitize import printable, printable_line
 
 Ranges = list[list[int]]
 

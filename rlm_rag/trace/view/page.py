@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlm_rag.pages.document import THEME_BUTTON, asset, document, json_text
+from rlm_rag.shown import printable, printable_line
 from rlm_rag.trace.events import Answered
 from rlm_rag.trace.reader import Trace
-from rlm_rag.trace.sanitize import printable, printable_line
 from rlm_rag.trace.view import parts
 from rlm_rag.trace.view.clock import Axis, Clock
 from rlm_rag.trace.view.coverage import Coverage, Documents

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rlm_rag.counts import counted
+from rlm_rag.shown import printable, printable_line
 from rlm_rag.trace.events import (
     Answered,
     BlockOutput,
@@ -17,7 +18,6 @@ from rlm_rag.trace.events import (
     RunStarted,
     Served,
 )
-from rlm_rag.trace.sanitize import printable, printable_line
 from rlm_rag.trace.view.nodes import TITLE_CHARS, Form, Part
 
 ESTIMATE = "Estimate"

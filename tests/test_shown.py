@@ -1,10 +1,12 @@
 """Nothing that a terminal would obey or hide gets through."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm_rag.trace.sanitize import printable, printable_line
+from rlm_rag.shown import json_text, printable, printable_json, printable_line
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,34 @@ def test_a_path_stays_on_its_line(path, shown):
 @given(st.text())
 def test_whatever_a_path_holds_it_is_one_line(path):
     assert len(printable_line(f"a{path}b").splitlines()) == 1
+
+
+JSON = st.recursive(
+    st.text(st.characters() | st.sampled_from("\ud83d\ude00\\")) | st.integers(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_json_is_unicode_and_else_what_it_was(value):
+    spelled = json.loads(json_text(value))
+    assert json_text(value).isascii()
+    json.dumps(spelled, ensure_ascii=False).encode("utf-8")
+    if json.dumps(value, ensure_ascii=False).isascii():
+        assert spelled == value
+
+
+def test_a_lone_surrogate_in_json_is_spelled_out():
+    value = {"\udc00": ["a\ud800b", "\\ud800", "\U0001f600", "\ud83d\ude00"]}
+    spelled = {"\\udc00": ["a\\ud800b", "\\ud800", "\U0001f600", "\\ud83d\\ude00"]}
+    assert json.loads(json_text(value)) == spelled
+    assert json_text({"a": [1]}, indent=2) == json.dumps({"a": [1]}, indent=2)
+
+
+@given(JSON)
+def test_printable_json_is_the_same_json(value):
+    text = json.dumps(value, ensure_ascii=False, indent=1).replace("\n", "\r\n")
+    shown = printable_json(text)
+    assert json.loads(shown) == value
+    assert printable(shown) == shown
