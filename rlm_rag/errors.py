@@ -77,6 +77,12 @@ class RetrievalError(RlmRagError):
     kind = "retrieval"
 
 
+class ClusterError(RlmRagError):
+    """Work cannot be done on the nodes of a cluster: they, or what they all need, are lost."""
+
+    kind = "cluster"
+
+
 class SessionError(RlmRagError):
     """A conversation that was kept cannot be read or written."""
 

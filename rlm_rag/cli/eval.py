@@ -12,7 +12,7 @@ from rlm_rag.cli import completion, streams
 from rlm_rag.cli.asking import check_models, estimate_option, settings_options, take_settings
 from rlm_rag.cli.exits import DONE, INTERRUPTED, PARTIAL
 from rlm_rag.cli.model_options import ModelFlags, model_options, take_models
-from rlm_rag.cli.options import json_option
+from rlm_rag.cli.options import json_option, ray_option
 from rlm_rag.cli.progress import ERASE_LINE
 from rlm_rag.cli.spending import estimated
 from rlm_rag.counts import counted
@@ -65,6 +65,7 @@ def list_(as_json: bool) -> int:
 @click.option("--out", type=FOLDER, help="The run's folder; runs/TASK-TIME if unset.")
 @click.option("--parallel", type=click.IntRange(min=1), default=4, help="Samples at a time.")
 @click.option("--judge", metavar="NAME", help="A model that scores answers in place of the rule.")
+@ray_option
 @estimate_option
 @settings_options
 @model_options
@@ -73,6 +74,7 @@ def run(
     tasks: tuple[str, ...],
     retrieval_only: bool,
     out: Path | None,
+    ray: str | None,
     estimate: bool,
     as_json: bool,
     **options: Any,
@@ -102,7 +104,7 @@ def run(
         return DONE
     folder = out or Path("runs") / f"{_name(tasks)}-{datetime.now():%Y%m%d-%H%M%S}"
     with _Line() as line:
-        progress = start(config, folder, on_progress=line)
+        progress = start(config, folder, ray=ray, on_progress=line)
     return _ended(folder, progress, as_json=as_json)
 
 
@@ -169,8 +171,11 @@ def _name(tasks: tuple[str, ...]) -> str:
 @click.argument("folder", type=FOLDER, metavar="RUN")
 @click.option("--max-usd", type=click.FloatRange(min=0), help="Money, what was spent included.")
 @click.option("--api-base", metavar="URL", help="Where the server is now.")
+@ray_option
 @json_option
-def resume(folder: Path, max_usd: float | None, api_base: str | None, as_json: bool) -> int:
+def resume(
+    folder: Path, max_usd: float | None, api_base: str | None, ray: str | None, as_json: bool
+) -> int:
     """Go on with RUN, the folder of a run; what has an answer is not asked and paid for again.
 
     Errors are asked again. A run whose configuration, data or version of this program is not
@@ -179,7 +184,7 @@ def resume(folder: Path, max_usd: float | None, api_base: str | None, as_json: b
     from rlm_rag.evals.runner import resume as resume_run
 
     with _Line() as line:
-        progress = resume_run(folder, max_usd=max_usd, api_base=api_base, on_progress=line)
+        progress = resume_run(folder, max_usd=max_usd, api_base=api_base, ray=ray, on_progress=line)
     return _ended(folder, progress, as_json=as_json)
 
 

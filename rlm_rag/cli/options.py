@@ -79,6 +79,9 @@ _SOURCE_OPTIONS = (
     click.option("-0", "--null", "null_paths", is_flag=True, help="- lists files, NUL after each."),
 )
 
+ray_option = click.option(
+    "--ray", metavar="ADDRESS", help="Work on the nodes of a Ray cluster: HOST:PORT, or local."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -65,15 +65,21 @@ def _connect(address: str, init: Callable[..., object]) -> None:
         _check_listening(address)
         init(address=address, **quiet)
         return
+    before = os.environ.get("PYTHONPATH")
     # Its processes find the modules that this one does.
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
-    init(
-        _node_ip_address="127.0.0.1",
-        include_dashboard=False,
-        object_store_memory=_OBJECT_STORE_BYTES,
-        _temp_dir=_temporary_folder(),
-        **quiet,
-    )
+    try:
+        init(
+            _node_ip_address="127.0.0.1",
+            include_dashboard=False,
+            object_store_memory=_OBJECT_STORE_BYTES,
+            _temp_dir=_temporary_folder(),
+            **quiet,
+        )
+    finally:
+        del os.environ["PYTHONPATH"]
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
 
 
 def _check_listening(address: str) -> None:

@@ -133,7 +133,7 @@ class RayShards:
 
     def _placed(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Yield a node for each of the shards, where there are fewest, and the same as before."""
-        up = _nodes_up() if numbers else []
+        up = nodes_up() if numbers else []
         counts = Counter(self._nodes[at] for at in self._actors)
         for at in numbers:
             last = self._nodes.get(at)
@@ -212,7 +212,7 @@ def _started(assignment: Assignment, node: str) -> Any:
     )
 
 
-def _nodes_up() -> list[str]:
+def nodes_up() -> list[str]:
     """Return the nodes that can be reached; Ray itself takes 20 s to see that one cannot.
 
     Raises:

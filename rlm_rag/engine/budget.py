@@ -90,12 +90,18 @@ class Budget:
         return self._admit(estimate, model, role, final=False)
 
     async def admit(
-        self, estimate: CallEstimate, *, model: str = "", role: CallRole = "sub"
+        self,
+        estimate: CallEstimate,
+        *,
+        model: str = "",
+        role: CallRole = "sub",
+        waits: bool = True,
     ) -> Reservation:
         """Admit one call, waiting while only calls in flight keep it from fitting.
 
         First come, first served; it ends when nothing is in flight any more at the latest. Where
-        its reply is longer than would fit then, a shorter one is admitted.
+        its reply is longer than would fit then, a shorter one is admitted. Without `waits` it
+        must fit now.
 
         Raises:
             LimitReached: it does not fit, whatever the calls in flight turn out to cost.
@@ -105,12 +111,12 @@ class Budget:
             try:
                 reservation = self.reserve(self.fitted(estimate), model=model, role=role)
             except LimitReached as refusal:
-                if not refusal.may_fit_later:
+                if not waits or not refusal.may_fit_later:
                     self._line.call_next()
                     raise
             else:
                 self._line.call_next()
-                return await self._granted(reservation, waits=True)
+                return await self._granted(reservation, waits=waits)
             await self._line.turn(first=waited)
             waited = True
 
@@ -291,6 +297,11 @@ class Budget:
     def by_role(self) -> Mapping[CallRole, Usage]:
         """What settled calls cost, by `root` and `sub`."""
         return MappingProxyType(dict(self._by_role))
+
+    @property
+    def spent(self) -> Amounts:
+        """What counts as spent: as `usage`, calls of an unknown price at their estimate."""
+        return self._spent
 
     @property
     def bounds_replies(self) -> bool:

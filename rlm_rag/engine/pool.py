@@ -78,6 +78,10 @@ class Pool:
         """Return a part in it, for an `RLM`."""
         return Share(self, self.limiter, usd=self.usd)
 
+    async def spent(self) -> float:
+        """Return what is spent, in dollars, as `spent_usd` does."""
+        return self.spent_usd
+
     def limiter(self, provider: str) -> Limiter:
         """Return the line of requests to a provider."""
         return self._limiters.setdefault(provider, Limiter(self.concurrency))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings, open_lineup
 from rlm_rag.engine.past import Past
-from rlm_rag.engine.pool import Pool
+from rlm_rag.engine.pool import Share
 from rlm_rag.errors import ModelError, ModelKeyError, ModelNotFoundError
 from rlm_rag.evals.base import Score
 from rlm_rag.evals.config import Models
@@ -34,14 +34,14 @@ class Judge:
         model: str,
         models: Models,
         *,
-        pool: Pool,
+        share: Callable[[], Share],
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self._names = ModelNames(model=model)
         self._settings = ModelSettings(
             api_base=models.api_base, headers=headers or {}, price=models.price, temperature=0.0
         )
-        self._pool = pool
+        self._share = share
 
     async def score(self, record: Record, rule: Score, *, traces: Path | None) -> Record:
         """Return the record with the judge's score; `rule` is what the task's own rule gave.
@@ -66,7 +66,7 @@ class Judge:
 
     async def _asked(self, prompt: str, traces: Path | None) -> Judgement:
         limits, run_id = Limits(), new_run_id()
-        share = self._pool.share()
+        share = self._share()
         budget = Budget(limits, share=share)
         path = None if traces is None else traces / f"{run_id}.jsonl"
         recorder = Recorder(path)

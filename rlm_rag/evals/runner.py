@@ -7,6 +7,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -19,7 +20,8 @@ from rlm_rag.errors import (
     RunFolderError,
     UsageError,
 )
-from rlm_rag.evals.asking import FATAL, Asker, blank, scored
+from rlm_rag.evals.answering import FATAL
+from rlm_rag.evals.asking import Answers, Asker, Money, blank, scored
 from rlm_rag.evals.base import Sample, Task
 from rlm_rag.evals.config import (
     RETRIEVAL_ONLY,
@@ -32,6 +34,7 @@ from rlm_rag.evals.config import (
 from rlm_rag.evals.corpora import Corpora
 from rlm_rag.evals.record import BUDGET, Key, Record
 from rlm_rag.evals.run_folder import Appender, RunFolder
+from rlm_rag.evals.spread import spread
 from rlm_rag.evals.tasks import find_task
 
 MOST_ERRORS = 5
@@ -147,11 +150,13 @@ def start(
     *,
     headers: Mapping[str, str] | None = None,
     most: int | None = None,
+    ray: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
     """Begin a run in the new folder `out` and take it as far as it goes, or `most` samples far.
 
-    `on_progress` is called on the library's thread. Ctrl-C ends it in order: `stopped` is
+    Samples are asked on the nodes of the Ray cluster at `ray` (`HOST:PORT`, or `local`), or
+    here. `on_progress` is called on the library's thread. Ctrl-C ends it in order: `stopped` is
     `interrupted` then, and `resume` goes on.
 
     Raises:
@@ -167,7 +172,13 @@ def start(
     folder = RunFolder.create(out, replace(config, models=kept))
     folder.config = config
     return _run(
-        folder, jobs, headers=headers, max_usd=config.max_usd, most=most, on_progress=on_progress
+        folder,
+        jobs,
+        headers=headers,
+        max_usd=config.max_usd,
+        most=most,
+        ray=ray,
+        on_progress=on_progress,
     )
 
 
@@ -178,12 +189,13 @@ def resume(
     api_base: str | None = None,
     headers: Mapping[str, str] | None = None,
     most: int | None = None,
+    ray: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
     """Go on with a run: what has an answer is not asked again, what failed is.
 
     At most `most` samples are asked now. `max_usd` takes the place of the run's own, and what
-    was spent counts; `api_base` that of where its models were.
+    was spent counts; `api_base` that of where its models were. `ray` is as for `start`.
 
     Raises:
         RunFolderError: the configuration, the data or this package is not what the run began
@@ -201,7 +213,15 @@ def resume(
     if api_base is not None:
         folder.config = replace(config, models=replace(config.models, api_base=api_base))
     limit = config.max_usd if max_usd is None else max_usd
-    return _run(folder, jobs, headers=headers, max_usd=limit, most=most, on_progress=on_progress)
+    return _run(
+        folder,
+        jobs,
+        headers=headers,
+        max_usd=limit,
+        most=most,
+        ray=ray,
+        on_progress=on_progress,
+    )
 
 
 def score_again(path: Path) -> tuple[int, int]:
@@ -234,17 +254,16 @@ def _run(
     headers: Mapping[str, str] | None,
     max_usd: float | None,
     most: int | None,
+    ray: str | None,
     on_progress: Callable[[Progress], None] | None,
 ) -> Progress:
     """Run on the library's loop, and wait for the end in order where this is interrupted."""
     with folder.appending() as appender:
-        limits = folder.config.limits
-        pool = Pool(usd=max_usd, spent_usd=folder.spent_usd(), concurrency=limits.concurrency)
-        config = folder.config
-        asker = Asker(config.models, limits, pool=pool, headers=headers, judge=config.judge)
-        runner = Runner(folder, jobs, asker, pool, appender, most=most, on_progress=on_progress)
+        runner = Runner(folder, jobs, appender, most=most, on_progress=on_progress)
         ended = threading.Event()
-        future = loop_thread().submit(_to_end(runner, ended))
+        future = loop_thread().submit(
+            _to_end(runner, folder, ended, headers=headers, max_usd=max_usd, ray=ray)
+        )
         try:
             outcome(future)
         except KeyboardInterrupt:
@@ -253,9 +272,40 @@ def _run(
         return runner.progress
 
 
-async def _to_end(runner: Runner, ended: threading.Event) -> None:
+async def _to_end(
+    runner: Runner,
+    folder: RunFolder,
+    ended: threading.Event,
+    *,
+    headers: Mapping[str, str] | None,
+    max_usd: float | None,
+    ray: str | None,
+) -> None:
+    config, spent_usd = folder.config, folder.spent_usd()
+    money: Money = Pool(usd=max_usd, spent_usd=spent_usd, concurrency=config.limits.concurrency)
+    answers: Answers | None = None
     try:
-        await runner.run()
+        async with AsyncExitStack() as stack:
+            if ray is not None:
+                answers, money = await stack.enter_async_context(
+                    spread(
+                        ray,
+                        config.models,
+                        config.limits,
+                        usd=max_usd,
+                        spent_usd=spent_usd,
+                        headers=headers,
+                    )
+                )
+            asker = Asker(
+                config.models,
+                config.limits,
+                pool=money,
+                headers=headers,
+                judge=config.judge,
+                answers=answers,
+            )
+            await runner.run(asker, money)
     finally:
         ended.set()
 
@@ -272,16 +322,13 @@ class Runner:
         self,
         folder: RunFolder,
         jobs: Sequence[Job],
-        asker: Asker,
-        pool: Pool,
         appender: Appender,
         *,
         most: int | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self._folder = folder
-        self._asker = asker
-        self._pool = pool
+        self._spent_usd = folder.spent_usd()
         self._appender = appender
         self._on_progress = on_progress
         known = folder.records()
@@ -305,20 +352,21 @@ class Runner:
             total=self._total,
             done=len(self._done),
             errors=len(self._failed),
-            spent_usd=self._pool.spent_usd,
+            spent_usd=self._spent_usd,
             stopped=self._stopped,
             detail=self._detail,
         )
 
-    async def run(self) -> None:
-        """Ask what is left.
+    async def run(self, asker: Asker, money: Money) -> None:
+        """Ask what is left, of what spends `money`.
 
         Raises:
             RlmRagError: what keeps every sample from being answered.
         """
         corpora = Corpora()
         workers = [
-            asyncio.create_task(self._work(corpora)) for _ in range(self._folder.config.parallel)
+            asyncio.create_task(self._work(asker, money, corpora))
+            for _ in range(self._folder.config.parallel)
         ]
         try:
             await asyncio.gather(*workers)
@@ -327,27 +375,29 @@ class Runner:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
             await corpora.aclose()
+            self._spent_usd = await money.spent()
 
-    async def _work(self, corpora: Corpora) -> None:
+    async def _work(self, asker: Asker, money: Money, corpora: Corpora) -> None:
         for job in self._left:
-            record = await self._asked(job, corpora)
+            record = await self._asked(job, asker, corpora)
             # Not in a thread, which an interrupt would leave behind: a sample is paid for once.
             self._appender.append(record)
             self._count(record)
+            self._spent_usd = await money.spent()
             if self._on_progress is not None:
                 self._on_progress(self.progress)
             if self._stopped is not None:
                 return
 
-    async def _asked(self, job: Job, corpora: Corpora) -> Record:
+    async def _asked(self, job: Job, asker: Asker, corpora: Corpora) -> Record:
         digest = self._folder.digest
         unjudged = self._unjudged.get(job.key)
         if unjudged is not None:
-            return await self._asker.score(job.task, unjudged, self._folder.trace_folder(job.key))
+            return await asker.score(job.task, unjudged, self._folder.trace_folder(job.key))
         try:
             async with corpora.use(job.sample.haystack) as corpus:
                 self._check_unchanged(job.sample, corpus.fingerprint)
-                return await self._asker.ask(
+                return await asker.ask(
                     job.task,
                     job.sample,
                     corpus,

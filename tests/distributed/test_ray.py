@@ -10,8 +10,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +29,12 @@ from rlm_rag.indexes.requests import (
     SearchResult,
 )
 
-from .listening import addresses, marked
+from .listening import addresses, hosts, marked, names, none_left, ray_tests, raylet
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "rlm_rag" / "indexes"
 OFFLINE: Any = {"model": "offline", "trace": False}
 QUESTIONS = ("where are postings counted", "def search", "STOP_WORDS", "stable hash", "windows")
-# Two of Ray's own processes wait for a minute where their cluster was killed.
-_LAST_SECONDS = 90.0
 
 
 def test_a_cluster_is_named_by_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,28 +83,6 @@ def test_an_address_where_nobody_listens_is_refused_at_once() -> None:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(OSError, match="refused"):
         joining._check_listening(address)
-
-
-ray_tests = pytest.mark.skipif(
-    __import__("importlib.util").util.find_spec("ray") is None,
-    reason="ray is not installed: pip install 'rlm-rag[ray]'",
-)
-
-
-@pytest.fixture
-def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Mark the processes that are started from now on; in their environment it can be found."""
-    # A short one, for the names of Ray's sockets.
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="m", ignore_cleanup_errors=True) as folder:
-        monkeypatch.setenv("TMPDIR", folder)
-        yield folder
-
-
-def none_left(mark: str) -> bool:
-    until = time.monotonic() + _LAST_SECONDS
-    while marked(mark) and time.monotonic() < until:
-        time.sleep(0.5)
-    return not marked(mark)
 
 
 @pytest.mark.deep
@@ -201,51 +175,8 @@ def test_a_driver_that_is_killed_leaves_nothing_running(mark: str) -> None:
     assert none_left(mark)
 
 
-@pytest.fixture
-def cluster(mark: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Three nodes on this machine, which no other can reach."""
-    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    # Read when it is imported, which no other test of this process may have done.
-    from ray._private import ray_constants
-    from ray.cluster_utils import Cluster as Nodes
-
-    monkeypatch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", False)
-    options = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
-    nodes = Nodes(initialize_head=True, head_node_args=options)
-    nodes.others = [nodes.add_node(**options) for _ in range(2)]
-    yield nodes
-    nodes.shutdown()
-
-
 def spread_over(nodes: Any, source: Path, count: int) -> SearchableCorpus:
     return load(source, keep=False, shards=f"ray:{nodes.address}", shard_count=count)
-
-
-def names(mark: str) -> dict[int, bytes]:
-    """Return what the marked processes call themselves."""
-    found = {}
-    for pid in marked(mark):
-        with suppress(FileNotFoundError):
-            found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes()
-    return found
-
-
-def hosts(mark: str, parent: int | None = None) -> list[int]:
-    """Return the processes of shards, all or those of one parent."""
-    found = []
-    for pid, name in names(mark).items():
-        with suppress(FileNotFoundError):
-            own_parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-            if b"ray::ShardHost" in name and parent in (None, own_parent):
-                found.append(pid)
-    return sorted(found)
-
-
-def raylet(node: Any) -> int:
-    """Return the process that starts those of a node."""
-    return int(node.all_processes["raylet"][0].process.pid)
 
 
 @pytest.mark.deep

@@ -1,0 +1,218 @@
+"""What a sample comes to on this machine: asked of a model by a strategy, or of the index alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rlm_rag.api import SearchableCorpus
+from rlm_rag.engine.answer import Answer
+from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.pool import Share
+from rlm_rag.errors import (
+    ModelKeyError,
+    ModelNotFoundError,
+    RlmRagError,
+    SandboxUnavailableError,
+    UsageError,
+)
+from rlm_rag.evals.config import RETRIEVAL_ONLY, Models
+from rlm_rag.evals.record import BUDGET, SYSTEM, Record, Spent
+from rlm_rag.evals.systems import find_system
+from rlm_rag.indexes.requests import MAX_QUERY_CHARS, SearchRequest, SearchResult
+from rlm_rag.models.base import Usage
+from rlm_rag.rlm import RLM
+from rlm_rag.setting_table import STRATEGIES
+from rlm_rag.trace.events import Event, ReplyReceived, Retrieved, RunStarted
+
+RANKED_WINDOWS = 400
+"""Windows that retrieval alone is asked for; published rules look at 100 documents at most."""
+MAX_SPANS = 1_000
+
+# What is wrong for one sample is wrong for all.
+FATAL = (UsageError, ModelKeyError, ModelNotFoundError, SandboxUnavailableError)
+
+
+@dataclass(slots=True)
+class Watch:
+    """What a run tells while it is under way: how deep it goes, what it sees and costs.
+
+    `tell` is told it too.
+    """
+
+    tell: Callable[[Event], None] | None = None
+    depth: int = 0
+    usage: Usage = field(default_factory=Usage)
+    spans: dict[tuple[str, int, int], None] = field(default_factory=dict)
+
+    def __call__(self, event: Event) -> None:
+        if self.tell is not None:
+            self.tell(event)
+        match event:
+            case RunStarted():
+                self.depth = max(self.depth, event.depth)
+            case ReplyReceived():
+                self.usage += _usage(event.usage)
+            case Retrieved():
+                self.spans.update(((path, a, b), None) for path, a, b in event.seen)
+
+    @property
+    def retrieved(self) -> tuple[tuple[str, int, int], ...]:
+        """Spans of the corpus that were shown, in their order, capped."""
+        return tuple(self.spans)[:MAX_SPANS]
+
+
+def _usage(figures: Mapping[str, Any]) -> Usage:
+    known = Usage.__dataclass_fields__
+    return Usage(**{name: value for name, value in figures.items() if name in known})
+
+
+class Answering:
+    """Has samples answered here, with models and limits that stay the same.
+
+    Every run has a part of what `share` gives one of. `headers` go with each request.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        limits: Limits,
+        *,
+        share: Callable[[], Share],
+        headers: Mapping[str, str] | None = None,
+        tell: Callable[[Event], None] | None = None,
+    ) -> None:
+        self._models = models
+        self._limits = limits
+        self._share = share
+        self._headers = headers or {}
+        self._tell = tell
+
+    async def __call__(
+        self, record: Record, corpus: SearchableCorpus, traces: Path | None
+    ) -> Record:
+        """Return the record of a sample with its answer, or with what its run failed with.
+
+        Raises:
+            RlmRagError: one of `FATAL`.
+        """
+        if record.strategy == RETRIEVAL_ONLY:
+            return await self._ranked(record, corpus, record.query or record.question)
+        if record.strategy in STRATEGIES:
+            return await self._answered(record, corpus, traces)
+        return await self._by_system(record, corpus)
+
+    async def _ranked(self, record: Record, corpus: SearchableCorpus, query: str) -> Record:
+        started = time.perf_counter()
+        request = SearchRequest(query=query[:MAX_QUERY_CHARS], k=RANKED_WINDOWS)
+        result = await asyncio.to_thread(corpus.retrieve, request)
+        hits = result.hits if isinstance(result, SearchResult) else ()
+        spans = tuple((hit.path, hit.line, hit.end_line) for hit in hits)
+        return replace(
+            record,
+            ranked=tuple(dict.fromkeys(hit.path for hit in hits)),
+            retrieved=spans[:MAX_SPANS],
+            stop_reason="answered",
+            seconds=_since(started),
+            at=now(),
+        )
+
+    async def _answered(
+        self, record: Record, corpus: SearchableCorpus, traces: Path | None
+    ) -> Record:
+        watch, share = Watch(self._tell), self._share()
+        started = time.perf_counter()
+        options = self._models.options()
+        options["limits"] = self._limits
+        options["headers"] = self._headers
+        options["strategy"] = record.strategy
+        options["trace"] = traces or False
+        options["on_event"] = watch
+        options["share"] = share
+        rlm = RLM(**options)
+        record = replace(record, model=self._models.model)
+        try:
+            answer = await rlm.ask_async(corpus, record.question)
+        except FATAL:
+            raise
+        except RlmRagError as error:
+            failed = _under_way(record, watch, started, traces)
+            return failed.failed(error.kind, error.message)
+        record = _with_answer(_under_way(record, watch, started, traces), answer)
+        if share.refused:
+            return record.failed(BUDGET, "the money for the whole run did not last for it")
+        return record
+
+    async def _by_system(self, record: Record, corpus: SearchableCorpus) -> Record:
+        record = replace(record, model=self._models.model)
+        system = find_system(record.strategy)
+        started = time.perf_counter()
+        try:
+            answer = await system.answer(
+                corpus, record.question, models=self._models, limits=self._limits
+            )
+        except FATAL:
+            raise
+        except Exception as error:  # noqa: BLE001 a system is anyone's, and others are asked yet
+            message = f"{type(error).__name__}: {error}"
+            return replace(record, seconds=_since(started), at=now()).failed(SYSTEM, message)
+        return replace(
+            record,
+            answer=answer.text,
+            stop_reason=answer.stop_reason,
+            calls=answer.spent.calls,
+            root=answer.spent,
+            usd=None,
+            seconds=_since(started),
+            at=now(),
+        )
+
+
+def _under_way(record: Record, watch: Watch, started: float, traces: Path | None) -> Record:
+    usage = watch.usage
+    files = sorted(traces.glob("*.jsonl")) if traces is not None else []
+    return replace(
+        record,
+        depth=watch.depth,
+        retrieved=watch.retrieved,
+        usd=usage.usd,
+        calls=usage.calls,
+        seconds=_since(started),
+        trace=None if not files or traces is None else below(files[-1], traces),
+        at=now(),
+    )
+
+
+def below(file: Path, traces: Path) -> str:
+    """Return the path of a trace below the folder of its run."""
+    return str(file.relative_to(traces.parents[1]))
+
+
+def _with_answer(record: Record, answer: Answer) -> Record:
+    roles = {role: Spent.of(usage) for role, usage in answer.by_role.items()}
+    return replace(
+        record,
+        answer=answer.text,
+        cited=tuple(dict.fromkeys(each.path for each in answer.citations if each.verified)),
+        stop_reason=answer.stop_reason,
+        usd=answer.usage.usd,
+        calls=answer.usage.calls,
+        cached_calls=answer.usage.cached_calls,
+        root=roles.get("root", Spent()),
+        sub=roles.get("sub", Spent()),
+        iterations=answer.iterations,
+    )
+
+
+def _since(started: float) -> float:
+    return round(time.perf_counter() - started, 4)
+
+
+def now() -> str:
+    """Return the time in ISO UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,92 @@
+"""Work on the nodes of a Ray cluster: nothing of it is lost, whatever dies, and no limit passed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlm_rag.distributed import spreading
+from rlm_rag.engine.limits import Limits
+from rlm_rag.evals.config import Models, RunConfig
+from rlm_rag.evals.run_folder import RunFolder
+from rlm_rag.evals.runner import Progress, start
+from rlm_rag.trace.events import Answered, BlockOutput, ReplyReceived
+from rlm_rag.trace.reader import read_trace
+from tests.evals.toys import Toy, install
+from tests.servers.loopback import Received, Step, reply
+from tests.servers.openai_chat import OpenAiChatServer
+
+from .listening import hosts, ray_tests, raylet
+
+# A token of a reply costs a tenth of a cent, and each has seven.
+PRICE = "0/1000"
+
+
+@pytest.fixture
+def joined(cluster: Any) -> Iterator[Any]:
+    """A cluster that this process leaves afterwards, so that the next test can join its own."""
+    yield cluster
+    spreading.leave_cluster()
+
+
+def counting(request: Received) -> Step:
+    """One block that reads the corpus, then an answer from what it printed."""
+    if request.turn == 0:
+        return reply(
+            "```repl\nprint(len(context), search('number')[0]['path'])\n```", delay_seconds=0.3
+        )
+    return reply('FINAL("7")', delay_seconds=0.3)
+
+
+@pytest.mark.deep
+@ray_tests
+def test_an_eval_on_nodes_that_die_asks_every_sample_within_its_limits(
+    mark: str,
+    joined: Any,
+    openai_server: OpenAiChatServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    openai_server.script = counting
+    install(monkeypatch, Toy(per_haystack=6))
+    config = RunConfig(
+        tasks=("toy",),
+        strategies=("rlm",),
+        count=18,
+        parallel=6,
+        max_usd=100.0,
+        models=Models(model="m", api_base=openai_server.api_base, price=PRICE),
+        limits=Limits(concurrency=3),
+    )
+    killed: list[int] = []
+
+    def kill(progress: Progress) -> None:
+        # A process of the first node goes at once, all of the second at the fifth sample.
+        if progress.done + progress.errors == 2 and not killed:
+            killed.extend(hosts(mark, raylet(joined.others[0]), kind=b"WorkHost"))
+            os.kill(killed[0], signal.SIGKILL)
+        if progress.done + progress.errors == 5 and len(killed) == 1:
+            killed.extend(hosts(mark, raylet(joined.others[1]), kind=b"WorkHost"))
+            gone = {"allow_graceful": False}
+            threading.Thread(target=joined.remove_node, args=joined.others[1:], kwargs=gone).start()
+
+    progress = start(config, tmp_path / "run", ray=joined.address, on_progress=kill)
+    assert len(killed) == 2
+    assert (progress.total, progress.done, progress.errors) == (18, 18, 0)
+    records = RunFolder.open(tmp_path / "run").records()
+    assert len(records) == 18
+    assert openai_server.most_in_flight <= 3
+    for record in records.values():
+        trace = read_trace(tmp_path / "run" / str(record.trace))
+        assert len(trace.of_type(Answered)) == 1
+        assert [each.error for each in trace.of_type(BlockOutput)] == [None]
+        assert len(trace.of_type(ReplyReceived)) == record.calls == 2
+    # All that was sent was counted, by the desk and by the traces, also what died with its node.
+    sent = 0.007 * len(openai_server.received)
+    assert progress.spent_usd >= sent - 1e-9 >= 0.007 * 36 - 2e-9
