@@ -56,6 +56,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"{count} tests in a browser were not run: {reason}")
         elif "rlm-rag[ray]" in reason:
             terminalreporter.write_line(f"{count} tests of a Ray cluster were not run: {reason}")
+        elif "rlm-rag[inspect]" in reason:
+            terminalreporter.write_line(f"{count} tests of inspect_ai were not run: {reason}")
 
 
 @pytest.fixture(scope="session", autouse=True)

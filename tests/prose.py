@@ -1,18 +1,22 @@
 """The pages of the project and the fenced blocks on them, for the tests that run what they show.
 
-What a block's tag promises: `console` is run, and prints what stands under its commands;
-`python` is run, and prints what a `text` block right after it shows, else nothing; `sh` names
-commands and options that exist; `toml`, `json` and `yaml` parse; `text` promises nothing. A
-line `<!-- needs: WHAT -->` before a block of Python says why it is only checked, not run.
+What a block's tag promises: `console` is run, and prints what stands under its commands; `sh`
+is run, and every command succeeds; `python` is run; where a `text` block stands right after one
+of these two, that is what it prints. `toml`, `json` and `yaml` parse. What is asked of a model
+that needs a key is answered by a loopback server (`tests/reader.py`). A line
+`<!-- needs: WHAT -->` before a block says what it can be run with alone; `tests/test_docs.py`
+has the list of them.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -23,7 +27,7 @@ PAGES = (
 )
 TAGS = frozenset({"console", "python", "sh", "toml", "json", "yaml", "text", ""})
 _FENCE = re.compile(
-    r"(?:^<!-- needs: (?P<needs>.+) -->\n)?"
+    r"(?:^<!-- needs: (?P<needs>[^\n]+) -->\n)?"
     r"^(?P<ticks>`{3,})(?P<tag>[^\n`]*)\n(?P<body>.*?)^(?P=ticks)$",
     re.MULTILINE | re.DOTALL,
 )
@@ -44,9 +48,23 @@ def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+def generated() -> ModuleType:
+    """The module that makes pages from the program."""
+    where = ROOT / "docs" / "_ext" / "generated.py"
+    spec = importlib.util.spec_from_file_location("generated", where)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def fences(page: Path) -> list[Fence]:
     """Return the fenced blocks of a page, in their order."""
-    text = page.read_text(encoding="utf-8")
+    return fences_of(page.read_text(encoding="utf-8"))
+
+
+def fences_of(text: str) -> list[Fence]:
+    """Return the fenced blocks of a page's text, in their order."""
     found = list(_FENCE.finditer(text))
     return [
         Fence(match["tag"].strip(), match["body"], match["needs"] or "", _under(text, match, after))

@@ -1,42 +1,51 @@
-"""What README and docs show can be run, and what they name exists."""
+"""What README, docs and help show runs: commands and code do what their page says they do."""
 
 from __future__ import annotations
 
-import ast
-import importlib
-import inspect
+import io
 import json
 import re
-import shlex
+import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
-from typing import Any, get_args
+from subprocess import CompletedProcess
+from typing import Any
 
-import click
 import pytest
 import yaml
 
-import rlm_rag
-from rlm_rag.cli.commands import root
-from rlm_rag.cli.main import main
-from tests.prose import PAGES, ROOT, TAGS, Fence, commands, fences, is_shown, name_of
+from rlm_rag.models.local import _SERVERS
+from tests import prose
+from tests.distributed.listening import ray_tests
+from tests.distributed.nodes import nodes, short_temporary_folder
+from tests.evals.test_inspect_adapter import needs_inspect
+from tests.installed import PLUGIN, lay_distribution, lay_plugin
+from tests.models.test_local import STAND_IN
+from tests.prose import PAGES, ROOT, TAGS, Fence, commands, fences, fences_of, is_shown, name_of
+from tests.reader import PROJECT, SAYS, Reader, play
+from tests.servers.openai_chat import OpenAiChatServer
+from tests.surroundings import lay_surroundings
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS = set(PROJECT["project"]["optional-dependencies"])
-# Programs of others, which a page may name without a check of their options.
-OTHERS = {"apt-get", "cat", "cd", "curl", "echo", "export", "git", "llama-server", "ollama", "vllm"}
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)")
+NEVER_RUN = {
+    ("docs/install.md", "root of a Debian"),
+    ("docs/small-models.md", "a model file of 1 GB, and hours"),
+}
+RUN_APART = {
+    ("docs/distributed.md", "ray"),
+    ("docs/evals.md", "inspect_ai"),
+    ("docs/evals.md", "minutes"),
+}
 
 
-def pages_with(tag: str) -> list[object]:
+def pages_with(*tags: str) -> list[object]:
     return [
         pytest.param(page, id=name_of(page))
         for page in PAGES
-        if any(fence.tag == tag and not fence.needs for fence in fences(page))
+        if any(fence.tag in tags and not fence.needs for fence in fences(page))
     ]
 
 
@@ -47,160 +56,174 @@ def tagged(*tags: str) -> Iterator[tuple[Path, Fence]]:
                 yield page, fence
 
 
+def needing(page: str, what: str) -> list[Fence]:
+    return [fence for fence in fences(ROOT / page) if fence.needs == what]
+
+
+@pytest.fixture(scope="module")
+def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What examples speak of, laid once."""
+    folder = tmp_path_factory.mktemp("laid")
+    lay_surroundings(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[tuple[str, ...], CompletedProcess[str]]:
+    return {}
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with the examples in it, of a user without settings or runs."""
-    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(work)
-    return work
+def reader(
+    laid: Path,
+    kept: dict[tuple[str, ...], CompletedProcess[str]],
+    tmp_path: Path,
+    openai_server: OpenAiChatServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Reader]:
+    """A reader without settings or runs, who has installed what pages say to install."""
+    home, site = tmp_path / "home", tmp_path / "site"
+    shutil.copytree(laid, home / "work", symlinks=True)
+    (home / "work" / "examples").symlink_to(ROOT / "examples")
+    (home / ".config" / "fish" / "completions").mkdir(parents=True)
+    lay_plugin(site)
+    lay_distribution(site, "pandas", {"pandas/__init__.py": ""})
+    (site / "xllamacpp.py").write_text(STAND_IN)
+    monkeypatch.syspath_prepend(site)
+    openai_server.script = play
+    yield Reader(home, openai_server, kept)
+    _SERVERS.close()
+    sys.modules.pop("diary_plugin", None)
 
 
-@pytest.mark.parametrize("page", pages_with("console"))
-def test_commands_print_what_their_page_shows(
-    page: Path, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = 0
+@pytest.mark.parametrize("page", pages_with("console", "sh"))
+def test_commands_do_what_their_page_shows(page: Path, reader: Reader) -> None:
     for fence in fences(page):
-        for command, shown in commands(fence) if fence.tag == "console" else ():
-            if command == "echo $?":
-                assert (f"{code}\n", command) == (shown, command)
-                code = 0
-                continue
-            assert code == 0, f"the command before {command!r} ended with {code}"
-            name, *arguments = shlex.split(command)
-            assert name == "rlm-rag"
-            code = main(arguments)
-            printed = capsys.readouterr()
-            assert is_shown(printed.out, shown), f"$ {command}\n{printed.out[:2000]}{printed.err}"
+        if fence.tag == "console":
+            check_console(fence, reader)
+        elif fence.tag == "sh" and not fence.needs:
+            printed = reader.runs(fence.body)
+            assert not fence.shown or is_shown(printed, fence.shown), printed
+
+
+def check_console(fence: Fence, reader: Reader) -> None:
+    code = 0
+    for command, shown in commands(fence):
+        if command == "echo $?":
+            assert (f"{code}\n", command) == (shown, command)
+            code = 0
+            continue
+        assert code == 0, f"the command before {command!r} ended with {code}"
+        (done,) = reader.shell().run(command)
+        code = done.returncode
+        assert is_shown(done.stdout, shown), f"$ {command}\n{done.stdout[:2000]}{done.stderr}"
     assert code == 0
 
 
+def test_the_examples_of_every_help_run(reader: Reader) -> None:
+    shown = [
+        fence for fence in fences_of(prose.generated().command_reference()) if fence.tag == "sh"
+    ]
+    assert len(shown) >= 7
+    for fence in shown:
+        reader.runs(fence.body)
+
+
 @pytest.mark.parametrize("page", pages_with("python"))
-def test_code_prints_what_its_page_shows(page: Path, folder: Path) -> None:
+def test_code_prints_what_its_page_shows(
+    page: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in reader.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(reader.work)
+    monkeypatch.setattr("builtins.input", lambda prompt: "the last one")
     names: dict[str, object] = {"__name__": "__main__"}
     for fence in fences(page):
         if fence.tag == "python" and not fence.needs:
-            printed = StringIO()
-            with redirect_stdout(printed):
-                exec(compile(fence.body, name_of(page), "exec"), names)
-            assert is_shown(printed.getvalue(), fence.shown), printed.getvalue()
+            run_code(fence, name_of(page), reader, names)
 
 
-def test_code_that_is_not_run_uses_what_exists() -> None:
-    unrun = [(page, fence) for page, fence in tagged("python") if fence.needs]
-    assert unrun
-    for page, fence in unrun:
-        check_names(ast.parse(fence.body, name_of(page)))
-
-
-def check_names(tree: ast.Module) -> None:
-    """Check that what is imported of this package, and its keyword arguments, exist."""
-    known: dict[str, object] = {"rlm_rag": rlm_rag}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rlm_rag"):
-            try:
-                module = importlib.import_module(node.module or "")
-            except ModuleNotFoundError as missing:
-                assert not (missing.name or "rlm_rag").startswith("rlm_rag"), missing
-                continue
-            known |= {each.asname or each.name: getattr(module, each.name) for each in node.names}
-    for node in ast.walk(tree):
-        called = found(node.func, known) if isinstance(node, ast.Call) else None
-        if called is None or not isinstance(node, ast.Call):
-            continue
-        given = {keyword.arg for keyword in node.keywords if keyword.arg}
-        assert given <= keywords_of(called), ast.unparse(node)
-
-
-def keywords_of(called: Any) -> set[str]:
-    """The names of its parameters, those of an unpacked `TypedDict` included."""
-    parameters = inspect.signature(called).parameters
-    names = set(parameters)
-    for each in parameters.values():
-        if each.kind is each.VAR_KEYWORD:
-            annotation = eval(each.annotation, vars(sys.modules[called.__module__]))
-            for options in get_args(annotation):
-                names |= options.__annotations__.keys()
-    return names
-
-
-def found(node: ast.expr, known: dict[str, object]) -> object | None:
-    if isinstance(node, ast.Name):
-        return known.get(node.id)
-    if isinstance(node, ast.Attribute):
-        owner = found(node.value, known)
-        return None if owner is None else getattr(owner, node.attr)
-    return None
-
-
-def test_commands_that_are_not_run_have_the_options_they_are_shown_with() -> None:
-    seen = 0
-    for page, fence in tagged("sh"):
-        for words in simple_commands(fence.body):
-            seen += 1
-            try:
-                check_command(words)
-            except (click.ClickException, AssertionError) as error:
-                pytest.fail(f"{name_of(page)}: {shlex.join(words)}: {error!r}")
-    assert seen > 20
-
-
-def simple_commands(text: str) -> Iterator[list[str]]:
-    """Yield the words of each command of a script, without what it reads or writes."""
-    for line in text.replace("\\\n", " ").splitlines():
-        words: list[str] = []
-        lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        for word in [*lexer, ";"]:
-            if word not in ("|", "||", "&&", ";", "&"):
-                words.append(word)
-                continue
-            while words and re.match(r"[A-Z_]+=", words[0]):
-                words.pop(0)
-            for mark in (">", "<", ">>"):
-                if mark in words:
-                    words = words[: words.index(mark)]
-            if words:
-                yield words
-            words = []
-
-
-def check_command(words: list[str]) -> None:
-    name, *arguments = words
-    if name == "rlm-rag":
-        check_options(arguments)
-    elif name == "pip" or (name == "python" and arguments[:2] == ["-m", "pip"]):
-        assert "install" in arguments
-        for extra in re.findall(r"rlm-rag\[([a-z0-9,]+)\]", " ".join(arguments)):
-            assert set(extra.split(",")) <= EXTRAS, extra
-    elif name == "python":
-        where = arguments[1].replace(".", "/") if arguments[0] == "-m" else arguments[0]
-        assert any((ROOT / (where + end)).exists() for end in ("", ".py")), where
-    elif name.startswith("scripts/"):
-        assert (ROOT / name).is_file()
+def run_code(fence: Fence, page: str, reader: Reader, names: dict[str, object]) -> None:
+    printed = io.StringIO()
+    before = reader.requests
+    with redirect_stdout(printed):
+        exec(compile(reader.here(fence.body), page, "exec"), names)
+    if reader.requests > before and not fence.shown:
+        # What a model says cannot stand on the page.
+        assert "print(" not in fence.body or SAYS in printed.getvalue(), printed.getvalue()
     else:
-        assert name in OTHERS
+        assert is_shown(printed.getvalue(), fence.shown), printed.getvalue()
 
 
-def check_options(arguments: list[str]) -> None:
-    command: click.Command = root
-    context = click.Context(root, info_name="rlm-rag")
-    rest = arguments
-    while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
-        below = command.get_command(context, rest[0])
-        assert below is not None, f"there is no command {rest[0]}"
-        context = click.Context(below, info_name=rest[0], parent=context)
-        command, rest = below, rest[1:]
-    given, _, _ = command.make_parser(context).parse_args(list(rest))
-    for parameter in command.params:
-        if parameter.name in given and isinstance(parameter.type, click.Choice):
-            parameter.type_cast_value(context, given[parameter.name])
-        if isinstance(parameter, click.Argument) and parameter.required:
-            assert given.get(parameter.name), f"{parameter.name} is missing"
+def test_what_cannot_be_run_everywhere_is_listed() -> None:
+    needs = {(name_of(page), fence.needs) for page, fence in tagged("sh", "python") if fence.needs}
+    assert needs == NEVER_RUN | RUN_APART
+
+
+@pytest.mark.deep
+def test_the_benchmark_of_many_tasks_runs(reader: Reader) -> None:
+    (fence,) = needing("docs/evals.md", "minutes")
+    assert "- **" in reader.runs(fence.body)
+
+
+@pytest.mark.deep
+@ray_tests
+def test_the_page_of_several_machines_runs_on_a_cluster(reader: Reader) -> None:
+    shell, code = needing("docs/distributed.md", "ray")
+    with short_temporary_folder(), nodes(1) as cluster:
+        reader.places |= {"10.0.0.5:6379": cluster.address, "/data/repositories": "repo"}
+        assert "No language model was used" in reader.runs(shell.body)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(reader.work)
+            names: dict[str, Any] = {}
+            exec(compile(reader.here(code.body), "docs/distributed.md", "exec"), names)
+            with names["corpus"] as corpus:
+                assert corpus.search("retry backoff", k=1)[0].path == "parcel/retry.py"
+
+
+@pytest.mark.deep
+@needs_inspect
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_the_file_of_inspects_runs(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    from inspect_ai import eval as inspect_eval
+
+    (fence,) = needing("docs/evals.md", "inspect_ai")
+    monkeypatch.chdir(reader.work)
+    for name, value in reader.environment.items():
+        monkeypatch.setenv(name, value)
+    (reader.work / "niah.py").write_text(fence.body, encoding="utf-8")
+    (log,) = inspect_eval("niah.py", model="none", display="none", limit=1)
+    assert (log.status, len(log.samples)) == ("success", 1)
+    assert reader.requests > 0
+
+
+def test_the_job_of_the_page_runs(reader: Reader) -> None:
+    (job,) = [yaml.safe_load(fence.body) for _, fence in tagged("yaml")]
+    steps = job["jobs"]["changes"]["steps"]
+    ran = [reader.runs(step["run"]) for step in steps if "run" in step]
+    assert len(ran) == 2
+    answer = json.loads((reader.work / "answer.json").read_text(encoding="utf-8"))
+    assert [citation["verified"] for citation in answer["citations"]] == [True]
+
+
+def test_the_settings_file_of_the_page_is_read(reader: Reader) -> None:
+    page = ROOT / "docs" / "reference" / "settings.md"
+    (shown,) = [fence.body for fence in fences(page) if fence.tag == "toml"]
+    file = reader.work.parent / ".config" / "rlm-rag" / "config.toml"
+    file.parent.mkdir()
+    file.write_text(shown, encoding="utf-8")
+    (done,) = reader.shell().run("rlm-rag config --json")
+    settings = json.loads(done.stdout)["settings"]
+    for key, value in tomllib.loads(shown).items():
+        assert settings[key.replace("-", "_")] == {"value": value, "origin": str(file)}
+
+
+def test_the_entry_points_of_the_page_are_those_of_the_plugin() -> None:
+    page = ROOT / "docs" / "eval-tasks.md"
+    (shown,) = [tomllib.loads(fence.body) for fence in fences(page) if fence.tag == "toml"]
+    plugin = tomllib.loads((PLUGIN / "pyproject.toml").read_text(encoding="utf-8"))
+    for group, rows in shown["project"]["entry-points"].items():
+        assert rows.items() <= plugin["project"]["entry-points"][group].items()
 
 
 def test_blocks_of_data_can_be_read() -> None:
@@ -229,4 +252,4 @@ def test_links_lead_to_files() -> None:
 def test_every_extra_is_explained() -> None:
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     told = set(re.findall(r"^\| `([a-z0-9]+)` \|", page, re.MULTILINE))
-    assert told == EXTRAS, "an extra has a row in docs/install.md"
+    assert told == set(PROJECT["optional-dependencies"]), "an extra has a row in docs/install.md"

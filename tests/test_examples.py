@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import runpy
 import sqlite3
 import sys
-import tomllib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +15,7 @@ import pytest
 import rlm_rag
 from rlm_rag.evals import Models, RunConfig, RunFolder, report_of, start
 from rlm_rag.evals.tasks import task_entries
+from tests.installed import lay_plugin
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("[0-9]*.py"))
@@ -55,25 +54,11 @@ def test_an_example_prints_what_it_says(
 
 
 @pytest.fixture
-def installed(tmp_path: Path) -> Iterator[None]:
-    """Lay out the plugin as pip would have installed it."""
-    project = tomllib.loads((EXAMPLES / "plugin" / "pyproject.toml").read_text())["project"]
-    info = tmp_path / "site" / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1.0\n"
-    )
-    points = [
-        f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in rows.items())
-        for group, rows in project["entry-points"].items()
-    ]
-    (info / "entry_points.txt").write_text("".join(points))
-    paths = [str(tmp_path / "site"), str(EXAMPLES / "plugin")]
-    sys.path.extend(paths)
-    importlib.invalidate_caches()
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lay the plugin out as pip would have installed it."""
+    lay_plugin(tmp_path / "site")
+    monkeypatch.syspath_prepend(tmp_path / "site")
     yield
-    for path in paths:
-        sys.path.remove(path)
     sys.modules.pop("diary_plugin", None)
 
 

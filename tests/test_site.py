@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -16,19 +15,15 @@ import pytest
 import rlm_rag
 from rlm_rag.cli.commands import COMMANDS, root
 from rlm_rag.setting_table import SETTINGS
+from tests import prose
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = prose.ROOT
 DOCS = ROOT / "docs"
 
 
 @pytest.fixture(scope="module")
 def generated() -> ModuleType:
-    """The module that makes pages from the program."""
-    spec = importlib.util.spec_from_file_location("generated", DOCS / "_ext" / "generated.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return prose.generated()
 
 
 def test_the_reference_has_every_command_with_the_options_of_its_help(

@@ -55,9 +55,9 @@ def completion(shell: str) -> int:
     """Print the script by which SHELL completes commands, options and files.
 
     \b
-        bash, in ~/.bashrc:    eval "$(rlm-rag completion bash)"
-        zsh, in ~/.zshrc:      eval "$(rlm-rag completion zsh)"
-        fish:                  rlm-rag completion fish > ~/.config/fish/completions/rlm-rag.fish
+        eval "$(rlm-rag completion bash)"  # in ~/.bashrc
+        eval "$(rlm-rag completion zsh)"   # in ~/.zshrc
+        rlm-rag completion fish > ~/.config/fish/completions/rlm-rag.fish
     """
     from rlm_rag.cli.commands import root
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,8 +85,8 @@ def run(
     --max-usd holds for the whole run, the other limits for each sample.
 
     \b
-        rlm-rag eval run ruler:niah --lengths 8k,32k -n 50 --model M --strategy rlm,direct
-        rlm-rag eval run ./qa.jsonl --corpus ./repo --model M
+        rlm-rag eval run ruler:niah --lengths 8k,32k -n 50 --strategy rlm,direct --model offline
+        rlm-rag eval run ./qa.jsonl --corpus ./repo --model openai/gpt-5-mini
     """
     from rlm_rag.evals.costs import cost_of
     from rlm_rag.evals.runner import start
@@ -102,7 +103,7 @@ def run(
     if estimate:
         _show_cost(cost_of(config), as_json=as_json)
         return DONE
-    folder = out or Path("runs") / f"{_name(tasks)}-{datetime.now():%Y%m%d-%H%M%S}"
+    folder = out or _new_folder(tasks)
     with _Line() as line:
         progress = start(config, folder, ray=ray, on_progress=line)
     return _ended(folder, progress, as_json=as_json)
@@ -160,6 +161,13 @@ def _lengths(text: str | None) -> tuple[int, ...]:
 
 def _parted(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _new_folder(tasks: tuple[str, ...]) -> Path:
+    """One that no run has, where several begin within a second too."""
+    folder = Path("runs") / f"{_name(tasks)}-{datetime.now():%Y%m%d-%H%M%S}"
+    others = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+    return next(each for each in chain([folder], others) if not each.exists())
 
 
 def _name(tasks: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +215,21 @@ def test_killed_again_and_again_it_ends_with_every_sample_asked_once_or_lost_in_
     assert kills > 0
     # Of each kill, two requests at most were in flight.
     assert len(openai_server.received) <= QUESTIONS + 2 * kills
+
+
+def test_runs_that_begin_in_the_same_second_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Stopped:
+            return cls(2026, 11, 30, 4, 5, 6)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rlm_rag.cli.eval.datetime", Stopped)
+    (tmp_path / "a.md").write_text("backoff attempt\n")
+    _write(tmp_path / "qa.jsonl", [{"question": "backoff attempt", "gold": ["a.md"]}])
+    for _ in range(3):
+        assert main(["eval", "run", "qa.jsonl", "--corpus", "a.md", "--retrieval-only"]) == 0
+    folders = {folder.name for folder in (tmp_path / "runs").iterdir()}
+    assert folders == {f"qa-20261130-040506{end}" for end in ("", "-2", "-3")}

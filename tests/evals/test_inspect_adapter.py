@@ -14,7 +14,9 @@ from tests.evals.toys import Toy
 from tests.servers.loopback import failed
 
 INSTALLED = importlib.util.find_spec("inspect_ai") is not None
-needs_inspect = pytest.mark.skipif(not INSTALLED, reason="the extra `inspect` is not installed")
+needs_inspect = pytest.mark.skipif(
+    not INSTALLED, reason="inspect_ai is not installed: pip install 'rlm-rag[inspect]'"
+)
 
 
 @pytest.fixture
