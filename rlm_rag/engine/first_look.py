@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rlm_rag.engine.conditions import filtered
+from rlm_rag.engine.recipes import recipe
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.view import View
 from rlm_rag.lines import split_lines
@@ -31,7 +32,7 @@ _FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", r
 class FirstLook:
     """What is shown of documents, and the code that counting in them begins with.
 
-    `setup` only binds a variable, and can be run before the first turn; `begin` may be more.
+    `setup` only binds a variable, and can be run before the first turn; `begin` goes on from it.
     """
 
     shown: str
@@ -110,6 +111,7 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
         of = f", of {wanted.count} files together" if wanted.count > 1 else ""
         return FirstLook(
             f"records({name!r}) is a list of dicts{of}:{shown}{more}",
+            begin=recipe(rows, question, name),
             setup=f"rows = {filtered(rows, question, name)}",
         )
     outline = await services.looked_up("outline", path=path, budget_chars=OUTLINE_CHARS)

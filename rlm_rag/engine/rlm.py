@@ -345,13 +345,14 @@ async def _looked_first(repl: Repl, assignment: Assignment, view: View) -> str:
     Told to begin so, the 1.5B took the code for run already, and counted what was not bound.
     """
     look = await first_look(repl.services, view, assignment.question)
+    begin = "\n".join(filter(None, [look.setup, look.begin]))
+    ran = ""
     if look.setup and await _has_run(repl.session, look.setup):
         # In a fence, the 1.5B goes on from it without opening one of its own.
-        begin = f"\nThis has run already: {look.setup}"
-    else:
-        code = look.setup or look.begin
-        begin = f"\nBegin so:\n```repl\n{code}\n```" if code else ""
-    return f"\n\n{look.shown}{begin}" if look.shown else ""
+        ran = f"\nThis has run already: {look.setup}"
+        begin = look.begin
+    so = f"\nBegin so:\n```repl\n{begin}\n```" if begin else ""
+    return f"\n\n{look.shown}{ran}{so}" if look.shown else ""
 
 
 async def _has_run(session: Session, code: str) -> bool:

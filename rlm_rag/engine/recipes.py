@@ -1,0 +1,94 @@
+"""What a question asks to be computed of records, as the Python that computes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+_MOST_ROWS = 200
+_DISTINCT = re.compile(r"\b(?:distinct|different|unique)\b", re.IGNORECASE)
+_TOTAL = re.compile(r"\b(?:total|sum|altogether|add(?:ed)? up|in all)\b", re.IGNORECASE)
+_MEAN = re.compile(r"\b(?:average|mean)\b", re.IGNORECASE)
+_MOST = re.compile(r"\bmost\b(?! (?:recent|expensive))", re.IGNORECASE)
+_LARGEST = re.compile(
+    r"\b(?:largest|highest|biggest|greatest|longest|maximum|max|latest|last|newest|oldest|heaviest"
+    r"|most (?:recent|expensive))\b",
+    re.IGNORECASE,
+)
+_SMALLEST = re.compile(
+    r"\b(?:smallest|lowest|least|shortest|minimum|min|earliest|first|lightest|cheapest)\b",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
+
+_PLAIN_PATH = re.compile(r"[\w./-]+")
+
+
+def recipe(rows: Sequence[Mapping[str, Any]], question: str, name: str) -> str:
+    """Return what computes and gives the answer of a question about `rows`, "" where not plain.
+
+    `name` is what `records` was asked for. The columns are those of the records that the question
+    names. Of a largest amount, the 1.5B took the most frequent one, as the worked example of its
+    prompt does of shops; where it only printed the result, it printed it again.
+    """
+    some = rows[:_MOST_ROWS]
+    named = _named(list(dict.fromkeys(column for row in some for column in row)), question)
+    amounts = [column for column in named if _has_numbers(some, column)]
+    others = [column for column in named if column not in amounts]
+    found = _of_amounts(some, amounts[0], named[0], question) if amounts else None
+    if found is None and others:
+        found = _of_groups(others[0], question)
+    if found is None and _COUNT.search(question):
+        found = "n = len(rows)", "{n} of them"
+    if found is None:
+        return ""
+    code, answer = found
+    where = f" Computed in `{name}:1`." if _PLAIN_PATH.fullmatch(name) else ""
+    return f'{code}\nFINAL(f"{answer}.{where}")'
+
+
+def _of_groups(column: str, question: str) -> tuple[str, str] | None:
+    if _DISTINCT.search(question):
+        return f"n = len({{r[{column!r}] for r in rows}})", "{n} of them"
+    if _MOST.search(question):
+        counted = f"Counter(r[{column!r}] for r in rows).most_common(1)[0]"
+        return f"most, n = {counted}", "{most}, with {n} of them"
+    return None
+
+
+def _of_amounts(
+    rows: Sequence[Mapping[str, Any]], column: str, asked: str, question: str
+) -> tuple[str, str] | None:
+    cell = f"r[{column!r}]"
+    have = "rows"
+    if any(row.get(column) is None for row in rows):
+        have = f"[r for r in rows if r.get({column!r}) is not None]"
+    if _TOTAL.search(question):
+        return f"total = sum({cell} for r in {have})", "{total} in all"
+    if _MEAN.search(question):
+        return f"mean = sum({cell} for r in {have}) / len({have})", "{mean} on average"
+    for words, function in ((_LARGEST, "max"), (_SMALLEST, "min")):
+        if words.search(question):
+            best = f"best = {function}({have}, key=lambda r: {cell})"
+            shown = f"{{best[{asked!r}]}}" if asked.isidentifier() else "{best}"
+            return best, shown
+    return None
+
+
+def _named(columns: Iterable[str], question: str) -> list[str]:
+    """Return the columns that a question names, in its order; a plural is the same name."""
+    words = re.findall(r"\w+", question.casefold())
+    places = {word: place for place, word in reversed(list(enumerate(words)))}
+    found = []
+    for column in columns:
+        name = column.casefold()
+        at = [places[form] for form in (name, f"{name}s", name.removesuffix("s")) if form in places]
+        if at:
+            found.append((min(at), column))
+    return [column for _, column in sorted(found)]
+
+
+def _has_numbers(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
+    cells = [row[column] for row in rows if row.get(column) is not None]
+    return bool(cells) and all(isinstance(cell, (int, float)) for cell in cells)

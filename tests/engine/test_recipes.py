@@ -1,0 +1,66 @@
+"""What computes the answer of a question about records."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from rlm_rag.engine.recipes import recipe
+
+ROWS = [
+    {"id": "D1", "shop": "north", "price": 5, "visitors": 3, "on": "2025-01-02"},
+    {"id": "D2", "shop": "south", "price": None, "visitors": 4, "on": "2025-01-03"},
+    {"id": "D3", "shop": "south", "price": 2.5, "visitors": 9},
+]
+
+
+def computed(question: str, name: str = "a.csv", rows: list[dict[str, object]] = ROWS) -> str:
+    """What the recipe gives as the answer, "" where there is none."""
+    said: list[str] = []
+    names = {"rows": rows, "FINAL": said.append, "Counter": Counter}
+    exec(recipe(rows, question, name), names)
+    return "".join(said)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many sales were there?", "3 of them"),
+        ("How many sales were there in total?", "3 of them"),
+        ("What is the number of sales of the shop north?", "3 of them"),
+        ("How many visitors had north in total?", "16 in all"),
+        ("The average price?", "3.75 on average"),
+        ("What is the id of the sale with the largest price?", "D1"),
+        ("Which shop had the most recent visitors?", "south"),
+        ("What is the lowest number of visitors?", "3"),
+        ("Which shop has the most sales? Name it.", "south, with 2 of them"),
+        ("How many different shops are there?", "2 of them"),
+    ],
+)
+def test_a_question_of_records_is_computed(question: str, answer: str) -> None:
+    assert computed(question) == f"{answer}. Computed in `a.csv:1`."
+
+
+@pytest.mark.parametrize("question", ["What did D2 say?", "Which is the largest?", "Who?", ""])
+def test_a_question_that_is_not_plain_has_no_recipe(question: str) -> None:
+    assert recipe(ROWS, question, "a.csv") == ""
+
+
+def test_records_without_columns_have_no_recipe_but_their_count() -> None:
+    assert recipe([], "What is the largest price?", "a.csv") == ""
+    assert computed("How many are there?", rows=[{}]) == "1 of them. Computed in `a.csv:1`."
+
+
+@pytest.mark.parametrize("name", ["a/*.csv", "{exit()}.csv", "a'b\"c.csv", "a\nb.csv"])
+def test_what_is_no_plain_path_is_not_cited(name: str) -> None:
+    assert computed("How many are there?", name) == "3 of them."
+
+
+@pytest.mark.parametrize("column", ["x'] or exit() #", "{exit()}", 'a"b', "two words"])
+def test_columns_of_any_name_stay_names(column: str) -> None:
+    rows: list[dict[str, object]] = [{column: 2}, {column: 3}]
+    for word in ("total", "largest"):
+        code = recipe(rows, f"What is the {word} {column}?", "a.csv")
+        assert "exit()" not in code or repr(column) in code
+        assert code == "" or computed(f"What is the {word} {column}?", rows=rows)
