@@ -16,6 +16,7 @@ from rlm_rag.answer_file import AnswerFile
 from rlm_rag.api import SearchableCorpus, open_source
 from rlm_rag.closing import Closing
 from rlm_rag.corpus import Corpus
+from rlm_rag.distributed.map_work import SpreadReading
 from rlm_rag.engine.blocking import INTERRUPT_SECONDS
 from rlm_rag.engine.estimate import Estimate, estimate_map
 from rlm_rag.engine.loop_thread import loop_thread
@@ -126,6 +127,7 @@ class Map(Closing):
             plan=self.plan,
             options=options,
             tell=self._take,
+            read=None if options.ray is None else SpreadReading(options.ray),
         )
 
     def _take(self, answer: FileAnswer) -> None:

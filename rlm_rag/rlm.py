@@ -12,6 +12,7 @@ from typing import Any, TypedDict, Unpack
 from rlm_rag.api import SearchableCorpus, load_origin, open_source, opened
 from rlm_rag.conversation import Conversation
 from rlm_rag.corpus import Corpus
+from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
 from rlm_rag.engine.estimate import Estimate, estimate
@@ -66,6 +67,7 @@ class RlmOptions(TypedDict, total=False):
     artifacts: str | Path | None
     ask_user: AskUser | None
     share: Share | None
+    ray: str | None
 
 
 class RLM:
@@ -96,6 +98,10 @@ class RLM:
 
     RLMs with a `share` of one `Pool` keep its sum of money and its number of requests in flight
     together, beside the limits of each.
+
+    With `ray`, the address of a Ray cluster (`HOST:PORT`, or `local` for one of this machine
+    alone), its nodes read the documents of `map`, within the same limits; it cannot be combined
+    with a `share`.
     """
 
     def __init__(
@@ -129,6 +135,7 @@ class RLM:
         artifacts: str | Path | None = None,
         ask_user: AskUser | None = None,
         share: Share | None = None,
+        ray: str | None = None,
     ) -> None:
         _check_types(model=(model, str), limits=(limits, Limits), on_event=(on_event, Callable))
         self._has_limits = limits is not None
@@ -154,6 +161,7 @@ class RLM:
             ),
             share=share,
             on_text=on_text,
+            ray=_ray(ray, share),
         )
 
     @property
@@ -363,6 +371,16 @@ def _names(
         fallbacks=tuple(fallbacks),
         allowed=tuple(allowed),
     )
+
+
+def _ray(address: str | None, share: Share | None) -> str | None:
+    if address is not None and share is not None:
+        raise UsageError(
+            "a share of a pool cannot be kept on the nodes of a cluster",
+            hint="leave out share or ray",
+        )
+    cluster = None if address is None else Cluster.of(f"ray:{address}")
+    return None if cluster is None else cluster.address
 
 
 def _asking(

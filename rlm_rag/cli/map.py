@@ -17,7 +17,7 @@ from rlm_rag.cli.display import Display
 from rlm_rag.cli.estimate import show_estimate
 from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.model_options import model_options
-from rlm_rag.cli.options import STDIN, json_option, source_options, split_last
+from rlm_rag.cli.options import STDIN, Loading, json_option, source_options, split_last
 from rlm_rag.cli.questioner import Questioner, take_questioner
 from rlm_rag.cli.spending import spent, unsent
 from rlm_rag.counts import counted
@@ -71,9 +71,10 @@ def map_(
         _check_prints(as_json=as_json)
     # Answers that come on the same terminal show how far it is.
     printing = out is None and terminal.is_terminal(sys.stdout)
-    questioner = _unbounded(
-        take_questioner(options | _OFFERS_NOTHING, sources=sources, shows_progress=not printing)
+    questioner = take_questioner(
+        options | _OFFERS_NOTHING, sources=sources, shows_progress=not printing
     )
+    questioner = _on_nodes(_unbounded(questioner))
     rlm = questioner.rlm(with_keys=not estimate)
     with (
         questioner.corpus(sources) as corpus,
@@ -90,6 +91,15 @@ def map_(
 
 # A map runs no blocks, and its answers are its record.
 _OFFERS_NOTHING = {"library": (), "artifacts": None, "verbose": False, "no_trace": True}
+
+
+def _on_nodes(questioner: Questioner) -> Questioner:
+    """Have the nodes of a cluster read the documents, which need not lie there."""
+    shards = questioner.loading["shards"]
+    if shards is None:
+        return questioner
+    loading: Loading = {**questioner.loading, "shards": None}
+    return replace(questioner, loading=loading, ray=shards.partition(":")[2])
 
 
 def _unbounded(questioner: Questioner) -> Questioner:

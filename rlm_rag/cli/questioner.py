@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Questioner:
-    """What the options say: how sources are loaded, which models are asked and how."""
+    """What the options say: how sources are loaded, which models are asked and how.
+
+    `ray` is the address of a cluster whose nodes do part of the work.
+    """
 
     settings: Settings
     models: ModelFlags
@@ -33,6 +36,7 @@ class Questioner:
     offering: Offering
     display: Display
     quiet: bool
+    ray: str | None = None
 
     @contextmanager
     def corpus(self, sources: Sequence[str]) -> Iterator[SearchableCorpus]:
@@ -51,7 +55,8 @@ class Questioner:
     def _rlm(self, settings: Settings, *, with_keys: bool = True) -> RLM:
         check_models(settings, self.models, with_keys=with_keys)
         ask_user = asker(self.display, quiet=self.quiet)
-        return build_rlm(settings, self.display, ask_user=ask_user, **self.models, **self.offering)
+        flags = {"ask_user": ask_user, "ray": self.ray, **self.models, **self.offering}
+        return build_rlm(settings, self.display, **flags)
 
     @contextmanager
     def conversation(self, sources: Sequence[str], *, goes_on: bool) -> Iterator[Conversation]:

@@ -125,7 +125,7 @@ class FanOut:
                     if isinstance(message, Done):
                         return message.result
                     if isinstance(message, Failed):
-                        raise message.error()
+                        raise message.error
                     self._hear(host, number, message, listener, answering)
         except RayTaskError as error:
             raise error.cause from error
@@ -224,7 +224,7 @@ async def _answer(actor: Any, number: int, question: Question, listener: Listene
     try:
         answer = await listener.answer(question.item)
     except RlmRagError as error:
-        answer = Failed.of(error)
+        answer = Failed(error)
     actor.answer.remote(number, question.number, answer)
 
 

@@ -155,11 +155,11 @@ class WorkHost:
 
 
 async def _to_its_end(work: Work, node: Node, say: Callable[[Message], None]) -> None:
-    ended: Message = Failed("ClusterError", "the work was stopped", None)
+    ended: Message = Failed(ClusterError("the work was stopped"))
     try:
         ended = Done(await work(node))
     except RlmRagError as error:
-        ended = Failed.of(error)
+        ended = Failed(error)
     finally:
         say(ended)
 

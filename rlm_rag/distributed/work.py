@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from rlm_rag import errors
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.distributed.remote import DeskLine, RemoteAccount
-from rlm_rag.errors import ClusterError, RlmRagError
+from rlm_rag.errors import RlmRagError
 
 T = TypeVar("T")
 
@@ -64,21 +63,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Why work came to nothing; errors of this package cannot be pickled as they are."""
+    """Why work came to nothing, or a question to no answer."""
 
-    name: str
-    message: str
-    hint: str | None
-
-    @classmethod
-    def of(cls, error: RlmRagError) -> Failed:
-        return cls(type(error).__name__, error.message, error.hint)
-
-    def error(self) -> RlmRagError:
-        """Return the error as it was."""
-        kind = getattr(errors, self.name, ClusterError)
-        found: RlmRagError = kind(self.message, hint=self.hint)
-        return found
+    error: RlmRagError
 
 
 Message = Told | Question | Done | Failed
@@ -142,7 +129,7 @@ class Node:
         finally:
             del self._asked[number]
         if isinstance(answer, Failed):
-            raise answer.error()
+            raise answer.error
         return answer
 
     def answered(self, number: int, answer: Any) -> None:

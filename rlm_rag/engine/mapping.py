@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,17 +10,10 @@ from rlm_rag import __version__
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.answer import StopReason, usage_dict
 from rlm_rag.engine.budget import Budget
-from rlm_rag.engine.caller import Caller
-from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.citations import content_digest
-from rlm_rag.engine.coverage import Coverage
-from rlm_rag.engine.delegate import Delegate
-from rlm_rag.engine.delegation import delegation_of
-from rlm_rag.engine.lineup import Lineup, open_lineup
+from rlm_rag.engine.map_reading import MapOrder, Reading, read_documents
 from rlm_rag.engine.options import RunOptions
-from rlm_rag.engine.past import Past
 from rlm_rag.engine.subcalls import LeafReply
-from rlm_rag.engine.view import View
 from rlm_rag.errors import UsageError
 from rlm_rag.globs import without_part
 from rlm_rag.indexes.requests import Retriever
@@ -143,7 +135,10 @@ def plan_map(
 
 
 class Mapper:
-    """One map; used once, on the library's loop. `tell` is given each answer as it comes."""
+    """One map; used once, on the library's loop. `tell` is given each answer as it comes.
+
+    `read` has the documents read elsewhere than here.
+    """
 
     def __init__(
         self,
@@ -154,6 +149,7 @@ class Mapper:
         plan: MapPlan,
         options: RunOptions,
         tell: Callable[[FileAnswer], None],
+        read: Reading | None = None,
     ) -> None:
         if not isinstance(prompt, str) or not prompt.strip():
             raise UsageError("the prompt is empty", hint='for example: rlm-rag map . "Sum it up."')
@@ -163,6 +159,7 @@ class Mapper:
         self._plan = plan
         self._options = options
         self._tell = tell
+        self._read = read or read_documents
         self._run_id = new_run_id()
         self._answered = 0
         self._failures: dict[str, list[str]] = {}
@@ -182,63 +179,23 @@ class Mapper:
         options = self._options
         recorder = Recorder(None, listener=options.on_event)
         budget = Budget(options.limits, share=options.share, keeps_final=False)
-        async with AsyncExitStack() as stack:
-            lineup = await stack.enter_async_context(
-                open_lineup(
-                    options.names,
-                    options.asking,
-                    limits=options.limits,
-                    cache=options.cache,
-                    share=options.share,
-                )
-            )
-            self._record_start(recorder, lineup.sub.name)
-            view = View(self._corpus, self._retriever)
-            stack.push_async_callback(view.aclose)
-            calls = self._made_calls(budget, recorder)
-            await self._delegate(calls, recorder, lineup, view).map_files(
-                list(self._plan.digests),
-                self._prompt,
-                caller=Caller(0, 1, seconds=budget.seconds_left()),
-                tell=lambda path, reply: self._take(path, reply, calls, budget),
-            )
-            if calls.refusal is not None:
-                raise calls.refusal
-            return self._summary(budget, lineup.warnings)
-
-    def _made_calls(self, budget: Budget, recorder: Recorder) -> ModelCalls:
-        return ModelCalls(
+        self._record_start(recorder)
+        order = MapOrder(
+            corpus=self._corpus,
+            retriever=self._retriever,
+            paths=tuple(self._plan.digests),
+            prompt=self._prompt,
+            options=options,
             run_id=self._run_id,
-            budget=budget,
-            limits=self._options.limits,
-            recorder=recorder,
-            past=Past(),
-            keeps_final=False,
-            ends_at_refusal=True,
         )
+        warnings = await self._read(order, budget, recorder, self._take)
+        return self._summary(budget, warnings)
 
-    def _delegate(
-        self, calls: ModelCalls, recorder: Recorder, lineup: Lineup, view: View
-    ) -> Delegate:
-        delegation = delegation_of(
-            calls,
-            run_id=self._run_id,
-            lineup=lineup,
-            view=view,
-            coverage=Coverage(),
-            recorder=recorder,
-            concurrency=self._options.limits.concurrency,
-        )
-        return delegation.delegate
-
-    def _take(self, path: str, reply: LeafReply, calls: ModelCalls, budget: Budget) -> None:
+    def _take(self, path: str, reply: LeafReply) -> None:
         if reply.limit is not None:
             cut = f"what it leaves cut the reply about {path}"
             detail = cut if reply.error is None else reply.error.removeprefix("not sent: ")
             self._stopped = self._stopped or (reply.limit, detail)
-            return
-        # Where the time is over, a request may end by its own clock before it is cancelled.
-        if not reply.ok and (calls.refusal is not None or budget.seconds_left() == 0):
             return
         self._answered += reply.ok
         self._truncated += reply.ok and reply.truncated
@@ -282,7 +239,9 @@ class Mapper:
             warnings=warnings,
         )
 
-    def _record_start(self, recorder: Recorder, model: str) -> None:
+    def _record_start(self, recorder: Recorder) -> None:
+        names = self._options.names
+        model = names.sub_model or names.model
         documents = len(self._plan.digests)
         corpus = {"fingerprint": self._corpus.fingerprint, "documents": documents}
         recorder.record(

@@ -40,6 +40,7 @@ class RunOptions:
     offers: Offers = NOTHING
     share: Share | None = None
     on_text: Callable[[ReplyText], None] | None = None
+    ray: str | None = None
 
 
 def to_record(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
 from collections.abc import Coroutine
 from typing import Any
 
@@ -11,36 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm_rag.distributed.desk import Desk, Terms
+from rlm_rag.distributed.desk import Terms
 from rlm_rag.distributed.remote import RemoteAccount
 from rlm_rag.engine.admission import CallEstimate, LimitReached
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.limits import Limits
 from rlm_rag.models.base import Usage
 
+from .near import NearLine
+
 DOLLAR = CallEstimate(10, 10, 1.0)
-
-
-class NearLine:
-    """A desk in this process; what is said and answered is pickled, as if far away."""
-
-    def __init__(self) -> None:
-        self.desk = Desk()
-        self._told: set[asyncio.Task[Any]] = set()
-
-    async def ask(self, name: str, *arguments: Any) -> Any:
-        await asyncio.sleep(0)
-        sent = pickle.loads(pickle.dumps(arguments))
-        return pickle.loads(pickle.dumps(await getattr(self.desk, name)(*sent)))
-
-    def tell(self, name: str, *arguments: Any) -> None:
-        task = asyncio.ensure_future(self.ask(name, *arguments))
-        self._told.add(task)
-        task.add_done_callback(self._told.discard)
-
-    async def settled(self) -> None:
-        while self._told:
-            await asyncio.gather(*self._told)
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from rlm_rag import RLM
 from rlm_rag.distributed import spreading
 from rlm_rag.engine.limits import Limits
 from rlm_rag.evals.config import Models, RunConfig
@@ -90,3 +91,27 @@ def test_an_eval_on_nodes_that_die_asks_every_sample_within_its_limits(
     # All that was sent was counted, by the desk and by the traces, also what died with its node.
     sent = 0.007 * len(openai_server.received)
     assert progress.spent_usd >= sent - 1e-9 >= 0.007 * 36 - 2e-9
+
+
+@pytest.mark.deep
+@ray_tests
+def test_a_map_on_nodes_that_die_answers_every_document_once(
+    mark: str, joined: Any, openai_server: OpenAiChatServer
+) -> None:
+    openai_server.script = lambda request: reply("read", delay_seconds=0.1)
+    documents = {f"{n}.md": f"# {n}\n" for n in range(120)}
+    rlm = RLM("m", api_base=openai_server.api_base, price=PRICE, ray=joined.address)
+    answered: list[str] = []
+    with rlm.map(documents, "Sum up.") as answers:
+        for answer in answers:
+            assert answer.ok
+            answered.append(answer.path)
+            if len(answered) in (20, 60):
+                node = joined.others[len(answered) // 60]
+                (host,) = hosts(mark, raylet(node), kind=b"WorkHost")
+                os.kill(host, signal.SIGKILL)
+        summary = answers.summary
+    assert sorted(answered) == sorted(documents)
+    assert (summary.stop_reason, summary.answered) == ("answered", 120)
+    assert summary.usage.calls >= len(openai_server.received) >= 120
+    assert openai_server.most_in_flight <= 16

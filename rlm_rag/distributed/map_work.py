@@ -1,0 +1,181 @@
+"""The documents of a map read on the nodes of a Ray cluster, some at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rlm_rag.corpus import Corpus
+from rlm_rag.distributed.desk import Terms
+from rlm_rag.distributed.heard import Heard
+from rlm_rag.distributed.spreading import fan_out
+from rlm_rag.distributed.work import Account, Listener, Node
+from rlm_rag.engine.budget import Budget
+from rlm_rag.engine.map_reading import MapOrder, read_documents
+from rlm_rag.engine.offers import NOTHING
+from rlm_rag.engine.options import RunOptions
+from rlm_rag.engine.subcalls import LeafReply, failed
+from rlm_rag.errors import ClusterError
+from rlm_rag.indexes.retriever import ProcessRetriever
+from rlm_rag.trace.events import Event
+from rlm_rag.trace.recorder import Recorder
+
+MOST_DOCUMENTS = 8
+MOST_BYTES = 1 << 20
+"""What one piece of work has to read at most: where its node dies, so much is sent again."""
+LEAST_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a sub-model made of a document."""
+
+    path: str
+    reply: LeafReply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapWork:
+    """Reads some documents on a node; tells the events of its calls, and each reply."""
+
+    documents: tuple[tuple[str, str], ...]
+    prompt: str
+    options: RunOptions
+    run_id: str
+    account: Account
+    elapsed_seconds: float
+
+    async def __call__(self, node: Node) -> tuple[str, ...]:
+        options = replace(self.options, share=node.account(self.account).share())
+        budget = Budget(
+            options.limits,
+            share=options.share,
+            elapsed_seconds=self.elapsed_seconds,
+            keeps_final=False,
+        )
+        corpus = await asyncio.to_thread(Corpus.from_documents, self.documents)
+        retriever = ProcessRetriever(corpus.packed_path)
+        order = MapOrder(
+            corpus=corpus,
+            retriever=retriever,
+            paths=tuple(path for path, _ in self.documents),
+            prompt=self.prompt,
+            options=options,
+            run_id=self.run_id,
+        )
+        try:
+            return await read_documents(
+                order,
+                budget,
+                Recorder(None, listener=node.tell),
+                lambda path, reply: node.tell(Read(path, reply)),
+            )
+        finally:
+            await retriever.aclose()
+            corpus.close()
+
+
+class SpreadReading:
+    """Has the documents of a map read on the nodes of a cluster, within its limits."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    async def __call__(
+        self,
+        order: MapOrder,
+        budget: Budget,
+        recorder: Recorder,
+        tell: Callable[[str, LeafReply], None],
+    ) -> tuple[str, ...]:
+        """Read them; `tell` is given each path and reply as it comes.
+
+        Raises:
+            MissingExtraError, ClusterError: there is no cluster that can be joined.
+            UsageError, ModelError: as where they are read here.
+        """
+        fan = await fan_out(self._address)
+        limits = order.options.limits
+        terms = Terms(concurrency=limits.concurrency, limits=limits, keeps_final=False)
+        account = await fan.opened(terms)
+        batches = _batches(order.corpus, order.paths)
+        warnings: dict[str, None] = {}
+
+        async def read(batch: Sequence[str]) -> tuple[str, ...]:
+            left, heard = dict.fromkeys(batch), Heard(recorder, budget)
+
+            def made() -> MapWork:
+                # What a node that died had not told is read again by the next.
+                heard.lose()
+                return _work(order, tuple(left), account, budget.elapsed_seconds())
+
+            def hear(item: Event | Read) -> None:
+                if isinstance(item, Read):
+                    left.pop(item.path, None)
+                    tell(item.path, item.reply)
+                else:
+                    heard.take(item)
+
+            try:
+                found: tuple[str, ...] = await fan.run(made, Listener(hear))
+            except ClusterError as error:
+                heard.lose()
+                for path in left:
+                    tell(path, failed(error.message))
+                return ()
+            return found
+
+        async def work() -> None:
+            for batch in batches:
+                if budget.seconds_left() == 0:
+                    return
+                warnings.update(dict.fromkeys(await read(batch)))
+
+        at_once = max(LEAST_AT_ONCE, math.ceil(2 * limits.concurrency / MOST_DOCUMENTS))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(at_once):
+                    group.create_task(work())
+        except ExceptionGroup as errors:
+            # The others were cancelled by the first.
+            raise errors.exceptions[0] from None
+        finally:
+            fan.close(account)
+        return tuple(warnings)
+
+
+def _batches(corpus: Corpus, paths: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for path in paths:
+        document = corpus[path]
+        if batch and (len(batch) == MOST_DOCUMENTS or size + document.size_bytes > MOST_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(path)
+        size += document.size_bytes
+    if batch:
+        yield batch
+
+
+def _work(
+    order: MapOrder, paths: tuple[str, ...], account: Account, elapsed_seconds: float
+) -> MapWork:
+    options = replace(
+        order.options,
+        on_event=None,
+        on_text=None,
+        offers=NOTHING,
+        # A file of replies is the asking machine's; the user's own cache is each node's.
+        cache=order.options.cache is True,
+    )
+    return MapWork(
+        documents=tuple((path, order.corpus[path].content) for path in paths),
+        prompt=order.prompt,
+        options=options,
+        run_id=order.run_id,
+        account=account,
+        elapsed_seconds=elapsed_seconds,
+    )

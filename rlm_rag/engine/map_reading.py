@@ -1,0 +1,99 @@
+"""Reading the documents of a map by sub-models, wherever that is done."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from rlm_rag.corpus import Corpus
+from rlm_rag.engine.budget import Budget
+from rlm_rag.engine.caller import Caller
+from rlm_rag.engine.calls import ModelCalls
+from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.delegation import delegation_of
+from rlm_rag.engine.lineup import open_lineup
+from rlm_rag.engine.options import RunOptions
+from rlm_rag.engine.past import Past
+from rlm_rag.engine.subcalls import LeafReply
+from rlm_rag.engine.view import View
+from rlm_rag.indexes.requests import Retriever
+from rlm_rag.trace.recorder import Recorder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapOrder:
+    """Which documents of a corpus are to be read, for what, and how."""
+
+    corpus: Corpus
+    retriever: Retriever
+    paths: tuple[str, ...]
+    prompt: str
+    options: RunOptions
+    run_id: str
+
+
+Reading = Callable[
+    [MapOrder, Budget, Recorder, Callable[[str, LeafReply], None]], Awaitable[tuple[str, ...]]
+]
+"""Has the documents of an order read within a budget; tells each reply, returns the warnings."""
+
+
+async def read_documents(
+    order: MapOrder, budget: Budget, recorder: Recorder, tell: Callable[[str, LeafReply], None]
+) -> tuple[str, ...]:
+    """Have sub-models read documents; `tell` is given each path and reply as it comes.
+
+    What failed only because a provider refuses the key, or the time is over, is not told.
+
+    Raises:
+        UsageError: an option cannot be used.
+        ModelError: a model's name or key cannot be used, also where only the provider knew.
+    """
+    options = order.options
+    async with AsyncExitStack() as stack:
+        lineup = await stack.enter_async_context(
+            open_lineup(
+                options.names,
+                options.asking,
+                limits=options.limits,
+                cache=options.cache,
+                share=options.share,
+            )
+        )
+        view = View(order.corpus, order.retriever)
+        stack.push_async_callback(view.aclose)
+        calls = ModelCalls(
+            run_id=order.run_id,
+            budget=budget,
+            limits=options.limits,
+            recorder=recorder,
+            past=Past(),
+            keeps_final=False,
+            ends_at_refusal=True,
+        )
+        delegation = delegation_of(
+            calls,
+            run_id=order.run_id,
+            lineup=lineup,
+            view=view,
+            coverage=Coverage(),
+            recorder=recorder,
+            concurrency=options.limits.concurrency,
+        )
+
+        def take(path: str, reply: LeafReply) -> None:
+            # Where the time is over, a request may end by its own clock before it is cancelled.
+            is_over = calls.refusal is not None or budget.seconds_left() == 0
+            if reply.ok or reply.limit is not None or not is_over:
+                tell(path, reply)
+
+        await delegation.delegate.map_files(
+            list(order.paths),
+            order.prompt,
+            caller=Caller(0, 1, seconds=budget.seconds_left()),
+            tell=take,
+        )
+        if calls.refusal is not None:
+            raise calls.refusal
+        return lineup.warnings

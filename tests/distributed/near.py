@@ -1,0 +1,149 @@
+"""Nodes and a desk in this process: what goes to them and comes back is pickled, as if far away."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import pickle
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from rlm_rag.corpus import Corpus
+from rlm_rag.distributed.desk import Desk, Terms
+from rlm_rag.distributed.ray_host import Copies
+from rlm_rag.distributed.remote import RemoteAccount
+from rlm_rag.distributed.work import Account, Failed, Listener, Message, Node, Question, Told, Work
+from rlm_rag.errors import ClusterError, RlmRagError
+
+
+class NearLine:
+    """A desk in this process; what is said and answered is pickled, as if far away."""
+
+    def __init__(self) -> None:
+        self.desk = Desk()
+        self._told: set[asyncio.Task[Any]] = set()
+
+    async def ask(self, name: str, *arguments: Any) -> Any:
+        await asyncio.sleep(0)
+        sent = pickle.loads(pickle.dumps(arguments))
+        return pickle.loads(pickle.dumps(await getattr(self.desk, name)(*sent)))
+
+    def tell(self, name: str, *arguments: Any) -> None:
+        task = asyncio.ensure_future(self.ask(name, *arguments))
+        self._told.add(task)
+        task.add_done_callback(self._told.discard)
+
+    async def settled(self) -> None:
+        while self._told:
+            await asyncio.gather(*self._told)
+
+
+class NearFanOut:
+    """Gives work to nodes in this process, of which some die after so many items they told."""
+
+    def __init__(self, *deaths: int | None) -> None:
+        self._line: NearLine | None = None
+        self._numbers = itertools.count(1)
+        self._deaths = list(deaths)
+        self._copies: Copies | None = None
+        self.done = 0
+
+    @property
+    def line(self) -> NearLine:
+        """The way to the desk, in the loop that first took it."""
+        if self._line is None:
+            self._line = NearLine()
+        return self._line
+
+    async def opened(self, terms: Terms) -> Account:
+        account = Account(
+            name=f"account{next(self._numbers)}", usd=terms.usd, deepest=_deepest(terms)
+        )
+        await self.line.ask("open", account.name, terms)
+        return account
+
+    def account(self, account: Account) -> RemoteAccount:
+        return self._part(account, "here", follows=False)
+
+    def close(self, account: Account) -> None:
+        self.line.tell("close", account.name)
+
+    async def run(
+        self, made: Callable[[], Work], listener: Listener, *, corpus: Corpus | None = None
+    ) -> Any:
+        for _ in range(3):
+            holder = f"node{next(self._numbers)}"
+            with suppress(asyncio.IncompleteReadError):
+                return await self._done(
+                    holder, pickle.loads(pickle.dumps(made())), listener, corpus
+                )
+            await self.line.ask("lose", holder)
+        raise ClusterError("the nodes died each time that this was tried")
+
+    async def _done(
+        self, holder: str, work: Work, listener: Listener, corpus: Corpus | None
+    ) -> Any:
+        left = self._deaths.pop(0) if self._deaths else None
+        dies: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        answering: list[asyncio.Task[None]] = []
+
+        def say(message: Message) -> None:
+            nonlocal left
+            message = pickle.loads(pickle.dumps(message))
+            if dies.done():
+                return
+            if isinstance(message, Told):
+                listener.tell(message.item)
+            elif isinstance(message, Question):
+                answering.append(asyncio.ensure_future(_answer(node, message, listener)))
+            if left is not None:
+                left -= 1
+                if not left:
+                    dies.set_exception(asyncio.IncompleteReadError(b"", None))
+
+        node = Node(self.line, holder, self._held(corpus), say)
+        task = asyncio.ensure_future(work(node))
+        try:
+            await asyncio.wait([task, dies], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+        if dies.done():
+            dies.result()
+        dies.cancel()
+        self.done += 1
+        return pickle.loads(pickle.dumps(task.result()))
+
+    def _held(self, corpus: Corpus | None) -> Copies:
+        if self._copies is None:
+            self._copies = Copies()
+        if corpus is not None and not self._copies.use(corpus.fingerprint):
+            data = corpus.packed_path.read_bytes()
+            self._copies.add(corpus.fingerprint, data, begins=True, ends=True)
+        return self._copies
+
+    def _part(self, account: Account, holder: str, *, follows: bool) -> RemoteAccount:
+        return RemoteAccount(
+            self.line,
+            account.name,
+            holder,
+            usd=account.usd,
+            deepest=account.deepest,
+            follows=follows,
+        )
+
+
+def _deepest(terms: Terms) -> int:
+    limits = terms.limits
+    return 0 if limits is None else min(limits.live_children, limits.depth)
+
+
+async def _answer(node: Node, question: Question, listener: Listener) -> None:
+    assert listener.answer is not None
+    try:
+        answer = await listener.answer(question.item)
+    except RlmRagError as error:
+        answer = Failed(error)
+    node.answered(question.number, pickle.loads(pickle.dumps(answer)))
