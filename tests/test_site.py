@@ -15,7 +15,7 @@ import pytest
 import rlm_rag
 from rlm_rag.cli.commands import COMMANDS, root
 from rlm_rag.setting_table import SETTINGS
-from tests import prose
+from tests.docs import prose
 
 ROOT = prose.ROOT
 DOCS = ROOT / "docs"

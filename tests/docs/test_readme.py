@@ -1,4 +1,4 @@
-"""What the README says in tables; the commands and code that it shows are run by `test_docs`."""
+"""What the README says in tables; the commands and code that it shows are run by `test_run`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from rlm_rag import Limits
 from rlm_rag.cli.commands import COMMANDS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -41,7 +41,7 @@ class Shell:
         A command whose output goes to another or to a file has it in the result as well.
         """
         ended: list[CompletedProcess[str]] = []
-        for words, piped in _commands(text):
+        for words, piped in commands_of(text):
             done = self._one(words, stdin=ended[-1].stdout if piped else "")
             ended.append(done)
             if done.returncode:
@@ -81,7 +81,7 @@ class Shell:
         return self.environment["HOME"] + word[1:] if word.startswith("~/") else word
 
 
-def _commands(text: str) -> Iterator[tuple[list[str], bool]]:
+def commands_of(text: str) -> Iterator[tuple[list[str], bool]]:
     """Yield the words of each command, and whether it reads what the one before wrote."""
     for line in text.replace("\\\n", " ").splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)

@@ -3,8 +3,8 @@
 What a block's tag promises: `console` is run, and prints what stands under its commands; `sh`
 is run, and every command succeeds; `python` is run; where a `text` block stands right after one
 of these two, that is what it prints. `toml`, `json` and `yaml` parse. What is asked of a model
-that needs a key is answered by a loopback server (`tests/reader.py`). A line
-`<!-- needs: WHAT -->` before a block says what it can be run with alone; `tests/test_docs.py`
+that needs a key is answered by a loopback server (`tests/docs/reader.py`). A line
+`<!-- needs: WHAT -->` before a block says what it can be run with alone; `tests/docs/test_pages.py`
 has the list of them.
 """
 
@@ -18,7 +18,7 @@ from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
     ROOT / "README.md",
     ROOT / "SECURITY.md",
@@ -70,6 +70,14 @@ def fences_of(text: str) -> list[Fence]:
         Fence(match["tag"].strip(), match["body"], match["needs"] or "", _under(text, match, after))
         for match, after in zip_longest(found, found[1:])
     ]
+
+
+def tagged(*tags: str) -> Iterator[tuple[Path, Fence]]:
+    """Yield the blocks of all pages that have one of these tags, each with its page."""
+    for page in PAGES:
+        for fence in fences(page):
+            if fence.tag in tags:
+                yield page, fence
 
 
 def commands(fence: Fence) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from sqlite3 import connect
 
 from tests.models.test_gguf import head
-from tests.prose import ROOT, fences
+
+from .prose import ROOT, fences
 
 EXAMPLES = ROOT / "examples"
 LAST_WEEK = "# Orders\n\nOrder 4711 weighs 900 g, its label says 1 kg.\nOrder 4712: 2 kg.\n"
