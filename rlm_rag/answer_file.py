@@ -16,16 +16,15 @@ from typing import Any, Self
 from rlm_rag.engine.mapping import FileAnswer
 from rlm_rag.errors import AnswerFileError
 from rlm_rag.shown import json_text
+from rlm_rag.trace.locks import lock
 from rlm_rag.trace.syncing import BackgroundSync
-
-try:
-    import fcntl
-except ImportError:  # Windows has no such locks.
-    fcntl = None  # type: ignore[assignment]
 
 SCHEMA_VERSION = 1
 MAX_FILE_BYTES = 4 << 30
 """A larger file is not read: no map writes one."""
+
+ROOM_BYTES = 64 << 10
+"""With less room on its disk a map is not begun: every answer is paid for."""
 
 _FILE_MODE = 0o600
 
@@ -93,21 +92,28 @@ class AnswerFile:
         return known == digest
 
     def append(self, answer: FileAnswer) -> None:
-        """Write one answer; it outlives this process at once, and a power cut soon.
+        """Write one answer, all of it or nothing; it outlives this process at once.
+
+        It outlives a power cut soon.
 
         Raises:
             AnswerFileError: the disk is full, most of the time.
         """
         assert self._file is not None and self._sync is not None
+        line = line_of(answer, self._asked)
         try:
-            left = memoryview(line_of(answer, self._asked))
+            left = memoryview(line)
             while left:
                 left = left[self._file.write(left) :]
         except OSError as error:
+            # Another, shorter one may still fit: it must not follow half a line.
+            self._file.truncate(self._size)
             raise self._unwritable(error) from error
+        self._size += len(line)
         self._sync.request()
 
     def __enter__(self) -> Self:
+        self._check_room()
         file = self._opened()
         if not self._kept.is_whole or self._outdated:
             try:
@@ -188,14 +194,11 @@ class AnswerFile:
             file = FileIO(os.open(self._path, flags, _FILE_MODE), "ab")
         except OSError as error:
             raise self._unwritable(error) from error
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                file.close()
-                raise AnswerFileError(
-                    f"another process writes to {self._path}", hint="wait for it, or end it"
-                ) from error
+        if not lock(file.fileno()):
+            file.close()
+            raise AnswerFileError(
+                f"another process writes to {self._path}", hint="wait for it, or end it"
+            )
         if os.fstat(file.fileno()).st_size != self._size:
             file.close()
             raise AnswerFileError(
@@ -203,8 +206,31 @@ class AnswerFile:
             )
         return file
 
+    def _check_room(self) -> None:
+        """Raise, before anything is sent, where answers could not be kept.
+
+        Raises:
+            AnswerFileError: there is no room on the disk.
+        """
+        part = self._part()
+        try:
+            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE)
+        except OSError:
+            # A file may be written in a folder that is not; whether it may, is told by opening it.
+            return
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(bytes(ROOM_BYTES))
+        except OSError as error:
+            raise self._unwritable(error) from error
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _part(self) -> Path:
+        return self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.part")
+
     def _write_again(self) -> None:
-        part = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.part")
+        part = self._part()
         try:
             fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE)
             with os.fdopen(fd, "wb") as file:

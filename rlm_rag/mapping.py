@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from dataclasses import replace
@@ -22,7 +22,7 @@ from rlm_rag.engine.estimate import Estimate, estimate_map
 from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.engine.mapping import FileAnswer, Mapper, MapPlan, MapSummary, plan_map
 from rlm_rag.engine.options import RunOptions
-from rlm_rag.errors import UsageError
+from rlm_rag.errors import AnswerFileError, UsageError
 from rlm_rag.loaders.located import paths_of
 from rlm_rag.loaders.source import Source
 
@@ -50,6 +50,7 @@ class Map(Closing):
         self._answers: SimpleQueue[FileAnswer] = SimpleQueue()
         self._ended: Future[MapSummary] | None = None
         self._answered = 0
+        self._unwritten: list[FileAnswer] = []
         try:
             self.plan: MapPlan = plan_map(found, self._is_known, own=self._own_paths(found.origin))
             self.estimate: Estimate = estimate_map(
@@ -73,6 +74,11 @@ class Map(Closing):
     def answered(self) -> int:
         """How many documents have got an answer so far."""
         return self._answered
+
+    @property
+    def unwritten(self) -> Sequence[FileAnswer]:
+        """The answers that came and could not be written, most often since the disk is full."""
+        return tuple(self._unwritten)
 
     @property
     def summary(self) -> MapSummary:
@@ -131,11 +137,16 @@ class Map(Closing):
         )
 
     def _take(self, answer: FileAnswer) -> None:
-        # First to the disk: what was paid for outlives whoever takes it.
-        if self._file is not None:
-            self._file.append(answer)
         self._answered += answer.ok
-        self._answers.put(answer)
+        try:
+            # First to the disk: what was paid for outlives whoever takes it.
+            if self._file is not None:
+                self._file.append(answer)
+        except AnswerFileError:
+            self._unwritten.append(answer)
+            raise
+        finally:
+            self._answers.put(answer)
 
     async def _work(self) -> MapSummary:
         if self._file is None or not self.plan.digests:

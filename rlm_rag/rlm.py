@@ -253,7 +253,9 @@ class RLM:
 
         Raises:
             UsageError: the prompt or an option cannot be used.
-            AnswerFileError: `out` holds something else, or answers to something else.
+            AnswerFileError: `out` holds something else, or answers to something else. The
+                iteration raises it where `out` cannot be written: before anything is sent where
+                its disk is full, later with the answers in `Map.unwritten`.
             SourceError, EmptyCorpusError: as `load`.
         """
         options = map_options(self._options, bounds_calls=self._has_limits)

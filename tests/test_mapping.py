@@ -18,7 +18,7 @@ from rlm_rag import RLM, FileAnswer, Limits
 from rlm_rag.answer_file import AnswerFile
 from rlm_rag.errors import AnswerFileError, ModelError, UsageError
 from rlm_rag.mapping import Map
-from tests.cli.processes import small_disk
+from tests.cli.processes import fill, small_disk
 from tests.servers.loopback import Received, Step, failed, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
@@ -278,14 +278,35 @@ def test_a_file_is_written_by_one_process_at_a_time(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_ends_the_map_and_keeps_whole_lines(
     server: OpenAiChatServer, tmp_path: Path
 ) -> None:
-    with small_disk(tmp_path / "disk", 16) as disk:
+    with small_disk(tmp_path / "disk", 128) as disk:
         out = disk / "out.jsonl"
-        server.script = lambda request: reply("x" * 1500)
+        server.script = lambda request: reply("x" * 20_000)
         documents = {f"{n}.md": f"Number {n}\n" for n in range(20)}
+        limits = Limits(concurrency=3, calls=None)
+        answers: list[FileAnswer] = []
+        with rlm_of(server, limits=limits).map(documents, PROMPT, out=out) as run:
+            with pytest.raises(AnswerFileError, match="No space left"):
+                for answer in run:
+                    answers.append(answer)
+            unwritten = {answer.path for answer in run.unwritten}
+        written = set(lines(out))
+        assert out.read_bytes().endswith(b"\n")
+    assert len(written) > 0 and len(unwritten) > 0
+    # Nothing is sent once an answer has no room, and all that was paid for is told.
+    assert len(answers) == len(written) + len(unwritten) == len(server.received) < 20
+    assert {answer.path for answer in answers} == written | unwritten
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a disk of its own")
+def test_a_disk_that_is_full_is_told_before_anything_is_paid(
+    server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "disk", 128) as disk:
+        fill(disk, but_bytes=20 << 10)
         with pytest.raises(AnswerFileError, match="No space left"):
-            mapped(server, documents, out=out, limits=Limits(concurrency=1, calls=None))
-        whole = [json.loads(line) for line in out.read_bytes().split(b"\n")[:-1]]
-        assert 0 < len(whole) < 20
+            mapped(server, out=disk / "out.jsonl")
+        assert [path.name for path in disk.iterdir()] == ["filler"]
+    assert server.received == []
 
 
 @pytest.mark.deep

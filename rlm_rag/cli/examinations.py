@@ -24,6 +24,7 @@ from rlm_rag.settings import Settings, read_settings, user_config_file
 
 Status = Literal["ok", "note", "failed"]
 LITTLE_SPACE_BYTES = 1 << 30
+PROBE_BYTES = 64 << 10
 GIT_SECONDS = 10
 LOCAL_MODELS_SHOWN = 5
 _EXTRA = re.compile(r"""([\w.-]+).*extra\s*==\s*["']([\w-]+)["']""")
@@ -130,10 +131,12 @@ def _temporary_folder() -> Check:
         folder = tempfile.gettempdir()
     except FileNotFoundError as error:
         return Check("temporary", "failed", str(error), "set TMPDIR to a folder you can write")
+    hint = "a corpus is copied there: free some space, or set TMPDIR"
+    if (wrong := _unwritable(Path(folder))) is not None:
+        return Check("temporary", "failed", f"{folder} cannot be written: {wrong}", hint)
     free = shutil.disk_usage(folder).free
     detail = f"{folder}, {free / (1 << 30):.1f} GiB free"
     if free < LITTLE_SPACE_BYTES:
-        hint = "a corpus is copied there: free some space, or set TMPDIR"
         return Check("temporary", "note", detail, hint)
     return Check("temporary", "ok", detail)
 
@@ -147,22 +150,22 @@ def _traces() -> Check:
     except RlmRagError as error:
         return Check("traces", "failed", error.message, error.hint)
     above = _nearest_folder(store.folder)
-    if not os.access(above, os.W_OK):
-        hint = "set XDG_STATE_HOME to a folder you can write, or use --no-trace"
-        return Check("traces", "failed", f"{above} cannot be written", hint)
+    if (wrong := _unwritable(above)) is not None:
+        hint = "free space there, or set XDG_STATE_HOME to a folder you can write, or --no-trace"
+        return Check("traces", "failed", f"{above} cannot be written: {wrong}", hint)
     return Check("traces", "ok", f"{len(runs)} in {store.folder}")
 
 
 def _cache() -> Check:
     from rlm_rag.kept import MAX_KEPT_BYTES, default_kept_folder, list_kept
 
-    hint = "set XDG_CACHE_HOME to a folder you can write; without one nothing is kept"
+    hint = "free space, or set XDG_CACHE_HOME to a folder you can write; else nothing is kept"
     root = default_kept_folder()
     if root is None:
         return Check("cache", "note", "this user has no cache folder", hint)
     above = _nearest_folder(root)
-    if not os.access(above, os.W_OK | os.X_OK):
-        return Check("cache", "note", f"{above} cannot be written", hint)
+    if (wrong := _unwritable(above)) is not None:
+        return Check("cache", "note", f"{above} cannot be written: {wrong}", hint)
     try:
         kept = list_kept(root)
         others = [path for path in root.parent.iterdir() if path.is_file()] if kept else []
@@ -172,6 +175,17 @@ def _cache() -> Check:
     detail = f"{root.parent}: {counted(len(kept), 'source')}, {size / 1e6:,.1f} MB"
     full = "rlm-rag index --clear frees it" if size > MAX_KEPT_BYTES // 2 else None
     return Check("cache", "ok", detail, full)
+
+
+def _unwritable(folder: Path) -> str | None:
+    """Return why nothing can be written in a folder: of a full disk only writing tells."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(PROBE_BYTES))
+            file.flush()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
 
 
 def _nearest_folder(path: Path) -> Path:

@@ -6,6 +6,7 @@ import errno
 import os
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -83,6 +84,10 @@ def _described(error: Exception) -> Failure:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "free some space, or set TMPDIR to a folder that has it"
         return Failure("disk_full", str(error), hint, PARTIAL)
+    if isinstance(error, FileNotFoundError) and not _has_working_folder():
+        from rlm_rag.loaders.opening import WORKING_FOLDER_GONE, WORKING_FOLDER_HINT
+
+        return Failure("usage", WORKING_FOLDER_GONE, WORKING_FOLDER_HINT)
     if isinstance(error, streams.OutputError):
         hint = "send the output to a place that has room"
         return Failure("output", str(error), hint, PARTIAL)
@@ -90,6 +95,14 @@ def _described(error: Exception) -> Failure:
         return Failure("memory", "out of memory", "narrow the sources with --include")
     hint = f"{DEBUG_VARIABLE}=1 shows the traceback"
     return Failure("internal", f"unexpected {type(error).__name__}: {error}", hint)
+
+
+def _has_working_folder() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
 
 
 def _usage_hint(error: click.ClickException) -> str:

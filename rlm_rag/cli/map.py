@@ -24,7 +24,7 @@ from rlm_rag.counts import counted
 from rlm_rag.errors import RlmRagError, UsageError
 
 if TYPE_CHECKING:
-    from rlm_rag.engine.mapping import MapPlan, MapSummary
+    from rlm_rag.engine.mapping import FileAnswer, MapPlan, MapSummary
     from rlm_rag.mapping import Map
 
 EXAMPLE = 'rlm-rag map ./repo "Which settings does it read?" -o settings.jsonl'
@@ -133,21 +133,39 @@ def _announce(plan: MapPlan, calls: int) -> None:
 
 def _write(mapped: Map, display: Display, out: Path | None, *, quiet: bool) -> None:
     """Take the answers as they come, and print them where they go to no file."""
-    from rlm_rag.answer_file import line_of
-
     printed = 0
     try:
         # The map ends first: calls that it cancels then are shown too.
         with closing(display), closing(mapped):
             for answer in mapped:
                 if out is None:
-                    streams.result(line_of(answer, mapped.asked).decode("ascii").rstrip("\n"))
-                    streams.flush()
+                    _print(answer, mapped)
                     printed += answer.ok
     except (KeyboardInterrupt, RlmRagError):
+        if out is not None and mapped.unwritten:
+            _print_unwritten(mapped, out)
         if not quiet:
             _say_kept(mapped, out, printed)
         raise
+
+
+def _print(answer: FileAnswer, mapped: Map) -> None:
+    from rlm_rag.answer_file import line_of
+
+    streams.result(line_of(answer, mapped.asked).decode("ascii").rstrip("\n"))
+    streams.flush()
+
+
+def _print_unwritten(mapped: Map, out: Path) -> None:
+    """Print what was paid for and has no room in its file, which can be put there later."""
+    for answer in mapped.unwritten:
+        _print(answer, mapped)
+    many = counted(len(mapped.unwritten), "answer")
+    where = streams.one_line(str(out))
+    streams.note(
+        f"{many} could not be written, and went to standard output: once there is room, append "
+        f"the lines to {where} before you go on"
+    )
 
 
 def _say_kept(mapped: Map, out: Path | None, printed: int) -> None:
@@ -157,7 +175,8 @@ def _say_kept(mapped: Map, out: Path | None, printed: int) -> None:
         said = f"{printed:,} of {documents:,} answers were printed; with -o a map can go on"
     else:
         name = streams.one_line(str(out))
-        said = f"{known + mapped.answered:,} of {documents:,} answers are in {name}"
+        written = known + mapped.answered - sum(answer.ok for answer in mapped.unwritten)
+        said = f"{written:,} of {documents:,} answers are in {name}"
         said += "; the same command goes on from there"
     streams.note(said)
 

@@ -84,8 +84,9 @@ class ModelCalls:
     """Sends the calls of one RLM; `keeps_final` is the root's, which may take the last call.
 
     What `past` has a reply to is not sent, and costs what it has cost then. `on_text` is told
-    the replies of root models as they come. With `ends_at_refusal` nothing more is sent once a
-    provider has refused the key or the model, which `refusal` then is: what waits fails with it.
+    the replies of root models as they come. Once there is a `refusal` nothing more is sent: what
+    waits fails with it. Somebody ends the calls so, or, with `ends_at_refusal`, a provider that
+    refuses the key or the model.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class ModelCalls:
         ends_at_refusal: bool = False,
     ) -> None:
         self._ends_at_refusal = ends_at_refusal
-        self.refusal: ModelError | None = None
+        self.refusal: ModelError | LimitReached | None = None
         self._on_text = on_text
         self._past = past
         self._keeps_final = keeps_final

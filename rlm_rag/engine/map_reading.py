@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from rlm_rag.corpus import Corpus
+from rlm_rag.engine.admission import LimitReached
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.calls import ModelCalls
@@ -17,6 +18,7 @@ from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.subcalls import LeafReply
 from rlm_rag.engine.view import View
+from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.requests import Retriever
 from rlm_rag.trace.recorder import Recorder
 
@@ -44,7 +46,8 @@ async def read_documents(
 ) -> tuple[str, ...]:
     """Have sub-models read documents; `tell` is given each path and reply as it comes.
 
-    What failed only because a provider refuses the key, or the time is over, is not told.
+    What failed only because a provider refuses the key, or the time is over, is not told. Where
+    `tell` raises, nothing more is sent; what is under way is told too, and the error raised.
 
     Raises:
         UsageError: an option cannot be used.
@@ -82,11 +85,18 @@ async def read_documents(
             concurrency=options.limits.concurrency,
         )
 
+        untold: list[RlmRagError] = []
+
         def take(path: str, reply: LeafReply) -> None:
             # Where the time is over, a request may end by its own clock before it is cancelled.
             is_over = calls.refusal is not None or budget.seconds_left() == 0
-            if reply.ok or reply.limit is not None or not is_over:
+            if not reply.ok and reply.limit is None and is_over:
+                return
+            try:
                 tell(path, reply)
+            except RlmRagError as error:
+                untold.append(error)
+                calls.refusal = LimitReached("errors", error.message)
 
         await delegation.delegate.map_files(
             list(order.paths),
@@ -94,6 +104,7 @@ async def read_documents(
             caller=Caller(0, 1, seconds=budget.seconds_left()),
             tell=take,
         )
-        if calls.refusal is not None:
-            raise calls.refusal
+        failure = untold[0] if untold else calls.refusal
+        if failure is not None:
+            raise failure
         return lineup.warnings

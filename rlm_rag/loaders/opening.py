@@ -38,6 +38,8 @@ _LONGEST_PATH_CHARS = 4096
 _TEXT_HINT = f"A text itself: pipe it in and give {STDIN} as the source, or in Python use text=."
 _REVISION_HINT = "Give a tag, a branch, a commit, or a range such as v1.0..v1.1."
 _PATH_HINT = " A path within it goes into --include."
+WORKING_FOLDER_GONE = "The working folder is gone: it was deleted, or moved away."
+WORKING_FOLDER_HINT = "Go to a folder that is there (cd), or give whole paths."
 _MAGIC = re.compile(r"[*?\[]")
 _SPECIAL_FILES = (stat.S_ISFIFO, stat.S_ISSOCK, stat.S_ISCHR, stat.S_ISBLK)
 
@@ -88,8 +90,10 @@ def _open_named(source: str | os.PathLike[str], intake: Intake) -> OpenedSource:
     except (OSError, ValueError) as error:
         found = _open_otherwise(source, intake) if isinstance(source, str) else None
         if found is None:
+            _check_start(location)
             raise _missing(named, location, error) from error
         return found
+    _check_start(location)
     if stat.S_ISDIR(mode):
         return _open_folder(location, intake)
     if any(is_kind(mode) for is_kind in _SPECIAL_FILES):
@@ -97,6 +101,20 @@ def _open_named(source: str | os.PathLike[str], intake: Intake) -> OpenedSource:
             f"Not a regular file: {location}.", hint=f"Pipe it in and give {STDIN} as the source."
         )
     return _open_file(location, intake)
+
+
+def _check_start(location: Path) -> None:
+    """Raise if a relative path has no folder to start from.
+
+    Raises:
+        SourceError: it has none.
+    """
+    if location.is_absolute():
+        return
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise SourceError(WORKING_FOLDER_GONE, hint=WORKING_FOLDER_HINT) from error
 
 
 def _open_otherwise(source: str, intake: Intake) -> OpenedSource | None:
@@ -108,6 +126,8 @@ def _open_otherwise(source: str, intake: Intake) -> OpenedSource | None:
     found = None if _is_revision_path(source) else open_elsewhere(source, intake)
     if isinstance(found, str):
         return _open_named(found, intake)
+    if found is None:
+        _check_start(_expand(source))
     return found or _open_at_revision(source, intake) or _open_glob(source, intake)
 
 

@@ -1,4 +1,4 @@
-"""Who writes to a trace: a lock that ends with the process that holds it."""
+"""Who writes to a file: a lock that ends with the process that holds it."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def _take(fd: int, kind: int) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        # Some network file systems know no locks; a trace is written there all the same.
+        # Some network file systems know no locks; a file is written there all the same.
         return True
     return True

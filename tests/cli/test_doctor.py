@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from tests.servers.loopback import raw
 from tests.servers.openai_chat import OpenAiChatServer
 
 from .conftest import Run
+from .processes import fill, small_disk
 
 
 def test_what_there_is_is_shown_and_keys_by_name_only(process: Run) -> None:
@@ -85,6 +88,20 @@ def test_it_reads_well_without_json_and_a_broken_setting_is_a_finding(
     shown = capsys.readouterr().out
     assert "\x1b[33mnote   \x1b[0m keys      none is set\n" in shown
     assert "RLM_RAG_SANDBOX must be one of" in shown
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a disk of its own")
+def test_a_disk_that_is_full_is_noticed(here: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 64) as disk:
+        fill(disk, but_bytes=8 << 10)
+        for variable in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+            here.setenv(variable, str(disk))
+        here.setattr(tempfile, "tempdir", str(disk))
+        found = (examinations._cache(), examinations._traces(), examinations._temporary_folder())
+    assert [check.status for check in found] == ["note", "failed", "failed"]
+    for check in found:
+        assert "cannot be written: No space left on device" in check.detail
+        assert "free" in str(check.hint)
 
 
 def test_a_cache_folder_is_weighed(here: pytest.MonkeyPatch, tmp_path: Path) -> None:

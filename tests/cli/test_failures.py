@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from rlm_rag.cli.main import main
+
 from .processes import COMMAND, Ended, Place, assert_clean, fill, small_disk, without_privileges
 
 QUESTION = "How long does backoff wait?"
@@ -234,6 +236,20 @@ def test_a_full_state_folder_costs_the_trace_and_not_the_answer(
         else:
             assert named is None
             assert place.traces() == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be removed there")
+def test_a_working_folder_that_is_gone_is_told_from_a_fault(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(["map", str(repo), "Which?", "-o", "out.jsonl"]) == 2
+    told = capsys.readouterr().err
+    assert "The working folder is gone" in told
+    assert "unexpected" not in told
 
 
 def test_settings_of_another_user_are_left_alone_with_a_warning(place: Place, repo: Path) -> None:

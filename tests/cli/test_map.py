@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import redirect_stderr
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 from rlm_rag import FileAnswer
 from rlm_rag.cli.main import main
 from rlm_rag.cli.progress import ERASE_LINE
+from rlm_rag.counts import counted
 from rlm_rag.mapping import Map
+from tests.cli.processes import small_disk
 from tests.cli.terminals import Terminal
 from tests.servers.loopback import failed, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -41,6 +44,30 @@ def test_answers_go_to_standard_output_a_line_each(
         "2 documents to ask about, in about 2 calls",
         "2 answered, 2 calls, 36 tokens, $0.0000",
     ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a disk of its own")
+def test_answers_that_have_no_room_are_printed(
+    arguments: list[str],
+    openai_server: OpenAiChatServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    openai_server.script = lambda request: reply("x" * 100_000)
+    with small_disk(tmp_path / "disk", 128) as disk:
+        out = disk / "out.jsonl"
+        assert main([*arguments, "--concurrency", "1", "-o", str(out)]) == 2
+        shown = capsys.readouterr()
+        assert len(out.read_text().splitlines()) == 1
+        printed = shown.out.splitlines()
+        assert f"{counted(len(printed), 'answer')} could not be written, and went to" in shown.err
+        assert f"1 of 3 answers are in {out}" in shown.err
+        kept = tmp_path / "kept.jsonl"
+        kept.write_text(out.read_text() + shown.out)
+    # What was printed is what the file would hold: the same command goes on with both.
+    assert len(openai_server.received) == 1 + len(printed)
+    assert main([*arguments, "-o", str(kept)]) == 0
+    assert len(openai_server.received) == 3
 
 
 def test_what_failed_makes_it_done_in_part_and_the_same_command_goes_on(

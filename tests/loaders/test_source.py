@@ -128,6 +128,22 @@ def test_a_missing_path_is_named_with_names_close_to_it(repo: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="special files of POSIX")
+@pytest.mark.skipif(os.name == "nt", reason="a folder in use cannot be removed there")
+@pytest.mark.parametrize("source", [".", "./a", "a*.py", Path("a.py"), ".@HEAD"])
+def test_a_working_folder_that_is_gone_is_named(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str | Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(SourceError, match="working folder is gone") as raised:
+        load_corpus(source)
+    assert "whole paths" in str(raised.value.hint)
+    with load_corpus(repo) as corpus:
+        assert len(corpus)
+
+
 def test_a_pipe_or_a_device_is_refused_with_a_way_out(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for source in (tmp_path / "pipe", Path("/dev/null")):
