@@ -54,6 +54,8 @@ _CONNECTION_FAILURES = (
 _MALFORMED = ("JSONDecodeError", "LookupError", "TypeError", "ValidationError", "AttributeError")
 _WRAPPING = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exceeded\w*|Timeout|Exception)(?::| -)\s+)+")
 _ADVICE = re.compile(r"\s*Handle with `litellm\.\w+`\.?")
+# What aiohttp says of the certificates of a connection that did not come about.
+_CERTIFICATES = re.compile(r" ssl:(?:<[^<>]*>|\w+)(?= \[)")
 _import_lock = threading.Lock()
 _open_models = 0
 
@@ -234,7 +236,6 @@ def import_litellm() -> Any:
                 ) from error
         litellm.suppress_debug_info = True
         litellm.telemetry = False
-        litellm.disable_aiohttp_transport = True
         for name in _LOGGERS:
             logging.getLogger(name).disabled = True
         return litellm
@@ -281,7 +282,7 @@ def _is_a(error: BaseException, *names: str) -> bool:
 def _said(message: str) -> tuple[str, str]:
     """The provider's own words and code, out of what litellm wrapped around them."""
     message = message.partition("\nTraceback (most recent call last)")[0]
-    message = _WRAPPING.sub("", _ADVICE.sub("", message))
+    message = _CERTIFICATES.sub("", _WRAPPING.sub("", _ADVICE.sub("", message)))
     start = message.find("{")
     # Some of its messages hold the body as Python shows bytes, line breaks spelled out.
     for spelled in (message[start:], message[start:].replace("\\n", " ")) if start >= 0 else ():

@@ -8,11 +8,13 @@ from tests.servers.loopback import LoopbackServer, Received, Step
 
 
 class OllamaServer(LoopbackServer):
-    """Serves `POST /api/chat`; give `url` as the API base."""
+    """Serves `POST /api/chat`, and `/api/show` with nothing; give `url` as the API base."""
 
     def render(self, step: Step, request: Received) -> bytes:
         if step.status >= 400:
             return json.dumps({"error": step.message}).encode()
+        if request.path == "/api/show":
+            return b"{}"
         return json.dumps(
             {
                 "model": request.json["model"],
