@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import shlex
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -275,7 +274,7 @@ def load_origin(origin: str) -> SearchableCorpus:
     Raises:
         SourceError, EmptyCorpusError, PackedCorpusError: as `load`.
     """
-    sources, options = sources_and_options(shlex.split(origin))
+    sources, options = sources_and_options(origin)
     return load_sources(sources, **options)
 
 

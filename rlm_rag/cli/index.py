@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -133,8 +132,10 @@ def _has(kept: str, origin: str) -> bool:
 
 def _locations(origin: str) -> set[str]:
     """Return the folders and files that an index's origin names, with their names or without."""
-    words = shlex.split(origin)
-    return {*words, *(word.partition("=")[2] for word in words if "=" in word)}
+    from rlm_rag.loaders.options import sources_and_options
+
+    sources, _ = sources_and_options(origin)
+    return {*sources, *(source.partition("=")[2] for source in sources if "=" in source)}
 
 
 def _described(one: KeptSource) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -65,8 +66,8 @@ def pack(
         )
     if output is None and streams.is_closed():
         raise UsageError("standard output is closed", hint="choose a place with -o")
-    if output is not None and any(_is_same_file(source, output) for source in sources):
-        raise UsageError(f"{output} is the source itself", hint="choose another place with -o")
+    if output is not None:
+        _check_is_no_source(sources, output)
     with opened(sources, **loading) as corpus:
         if output is not None:
             _check_is_no_document(corpus, sources, output)
@@ -80,29 +81,31 @@ def pack(
     return DONE
 
 
-def _is_same_file(source: str, output: Path) -> bool:
-    try:
-        return output.is_file() and output.samefile(source)
-    except (OSError, ValueError):
-        return False
+def _check_is_no_source(sources: Sequence[str], output: Path) -> None:
+    """Refuse to replace a source, before it is read.
+
+    Raises:
+        UsageError: it is one.
+    """
+    from rlm_rag.loaders.located import paths_of
+
+    paths_of(output, shlex.join(sources))
 
 
 def _check_is_no_document(corpus: SearchableCorpus, sources: Sequence[str], output: Path) -> None:
     """Refuse to replace a file that is a document of the corpus.
 
     Raises:
-        UsageError: it lies in the folder of a source, and a document has its path.
+        UsageError: it is one.
     """
-    from rlm_rag.loaders.located import folder_of
+    from rlm_rag.loaders.located import paths_of
 
     if not output.is_file():
         return
-    target = output.resolve()
-    folders = filter(None, map(folder_of, sources))
-    within = {target.relative_to(one).as_posix() for one in folders if target.is_relative_to(one)}
-    for path in map(without_part, corpus.paths() if within else ()):
-        # Of several sources, each path has the name of its own before it.
-        if path in within or path.partition("/")[2] in within:
+    own = paths_of(output, corpus.origin or shlex.join(sources))
+    for path in map(without_part, corpus.paths() if own else ()):
+        # Beside standard input sources have no origin, which would say what each is called.
+        if path in own or (corpus.origin is None and path.partition("/")[2] in own):
             raise UsageError(
                 f"{output} is a document of the source, and would be replaced",
                 hint=f"choose another place with -o, or leave it out: --exclude {output.name}",

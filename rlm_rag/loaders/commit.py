@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from rlm_rag.errors import SourceError
@@ -16,7 +15,7 @@ def commit_of(origin: str | None) -> str | None:
     None for several sources, for one outside any repository, and where git is not installed. Of
     a folder it is HEAD, whatever was changed since.
     """
-    sources, _ = sources_and_options(shlex.split(origin or ""))
+    sources, _ = sources_and_options(origin)
     if len(sources) != 1:
         return None
     folder, at, name = sources[0].rpartition("@")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from pathlib import Path
 
 from rlm_rag.errors import UsageError
@@ -33,13 +32,11 @@ def paths_of(file: Path, origin: str | None) -> frozenset[str]:
     """
     target = file.resolve()
     found: set[str] = set()
-    for word in sources_and_options(shlex.split(origin or ""))[0]:
+    for word in sources_and_options(origin)[0]:
         name, source = split_name(word)
         folder = folder_of(source)
         if folder is None and os.path.realpath(source) == str(target):
-            raise UsageError(
-                f"{file} is the source itself", hint="choose another place for the answers"
-            )
+            raise UsageError(f"{file} is the source itself", hint="choose another place with -o")
         if folder is not None and target.is_relative_to(folder):
             path = target.relative_to(folder).as_posix()
             found.add(path if name is None else f"{name}/{path}")

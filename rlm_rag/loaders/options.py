@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
@@ -142,9 +143,12 @@ class LoadOptions:
         return selects
 
 
-def sources_and_options(words: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """Return the sources of a command line, and its options as `LoadOptions.words` spells them."""
-    left = iter(words)
+def sources_and_options(origin: str | None) -> tuple[list[str], dict[str, Any]]:
+    """Return the sources that the `origin` of a corpus names, and its options as `load` has them.
+
+    An origin is spelled as a command line, its options by `LoadOptions.words`; None names none.
+    """
+    left = iter(shlex.split(origin or ""))
     sources: list[str] = []
     options: dict[str, Any] = {}
     for word in left:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 
 from rlm_rag.globs import without_part
@@ -42,7 +41,7 @@ def file_of(origin: str | None, path: str) -> Path | None:
 
     What came from a revision, an archive, a page or standard input lies in no file of its own.
     """
-    sources, _ = sources_and_options(shlex.split(origin or ""))
+    sources, _ = sources_and_options(origin)
     rest = without_part(path)
     for source in sources:
         name, place = split_name(source)
