@@ -30,6 +30,8 @@ _ANALYSIS = (
     "forms",
     "language_rows",
     "languages",
+    "nesting",
+    "places",
     "repairs",
     "script_rows",
     "signatures",

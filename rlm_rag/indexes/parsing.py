@@ -13,7 +13,6 @@ from typing import Any
 from rlm_rag.child import end_with_parent
 from rlm_rag.errors import MissingExtraError
 from rlm_rag.indexes.grammars import grammar_named
-from rlm_rag.indexes.skeleton import to_rows
 
 # Of processor time, for one document; the fastest grammars read 8 MB in it, the slowest half.
 PARSE_SECONDS = 5
@@ -39,9 +38,9 @@ def main() -> None:
 def _reply(data: bytes, name: str) -> dict[str, Any]:
     # Only now: the grammar may be missing, and so may the library that all of them need.
     try:
-        from rlm_rag.indexes.tree import parsed
+        from rlm_rag.indexes.tree import parsed_rows
 
-        return {"definitions": to_rows(parsed(data, grammar_named(name)))}
+        return {"definitions": parsed_rows(data, grammar_named(name))}
     except MissingExtraError as error:
         return {"missing": error.message}
     except ImportError as error:

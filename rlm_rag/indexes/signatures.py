@@ -16,7 +16,9 @@ _BRACKETS = re.compile(rb"[()]|\"(?:[^\"\\\n]|\\.){0,400}\"|'(?:[^'\\\n]|\\.){0,
 _MODIFIERS = re.compile(rb"[ \t]*(?:[\w@$]+[ \t]+)*")
 _ATTRIBUTE = re.compile(rb"\s*(?:@(?!interface\b)[\w.:]+|#?!?\[)")
 _STRING = re.compile(rb"\s*[rRuUbB]{0,2}(\"\"\"|'''|\"|')[ \t]*(?:\\\n)?\s*([^\n]*)")
-_MARKS = re.compile(r"^[/*#;%!\-|(\s]+|[\s*/)=\-#]+$")
+# What may stand before and behind the words of a comment's line.
+_MARKS_BEFORE, _MARKS_BEHIND = "/*#;%!-|( ", " */)=-#"
+_WORD = re.compile(r"\w")
 _ATTRIBUTE_LINE = re.compile(rb"@|#!?\[|\[|\)")
 
 
@@ -27,9 +29,11 @@ def signature(text: bytes, start: int, name_end: int, body: int, *, last: int = 
     parameters that opens in it; or at the latest at `last`, where that is given.
     """
     line = text.rfind(b"\n", 0, start) + 1
-    if _MODIFIERS.fullmatch(text, line, start):
+    if line < start and _MODIFIERS.fullmatch(text, line, start):
         start = line
-    start = _after_attributes(text, start, name_end)
+    before = text[start : min(name_end, start + _SIGNATURE_BYTES)]
+    if b"@" in before or b"[" in before:
+        start = _after_attributes(text, start, name_end)
     end = body if body >= 0 else _line_end(text, name_end, last)
     written = text[start : min(end, start + _SIGNATURE_BYTES)].decode("utf-8", "replace")
     shown = " ".join(written.split()).removesuffix("{").rstrip()
@@ -85,20 +89,21 @@ def doc_inside(text: bytes, body: int) -> str:
 
 def doc_above(lines: Sequence[bytes], row: int, comment: bytes) -> str:
     """Return the first line of the comment that ends right above a row, or nothing."""
+    if not row or not lines[row - 1].strip():
+        return ""
     first, last = comment_rows(lines, row, comment)
     begins = _comment(comment)
     for line in lines[first:last]:
         match = begins.match(line)
         shown = _shown(line[match.end() :] if match else line)
-        if re.search(r"\w", shown):
+        if _WORD.search(shown):
             return shown
     return ""
 
 
 def comment_text(lines: Sequence[bytes]) -> str:
     """Return the words of a comment, line by line, without its marks."""
-    plain = (_MARKS.sub("", line[:_DOC_BYTES].decode("utf-8", "replace")) for line in lines)
-    return "\n".join(" ".join(line.split()) for line in plain)
+    return "\n".join(map(_plain, lines))
 
 
 def comment_rows(lines: Sequence[bytes], row: int, comment: bytes) -> tuple[int, int]:
@@ -130,5 +135,10 @@ def _comment(pattern: bytes) -> re.Pattern[bytes]:
 
 
 def _shown(line: bytes) -> str:
-    text = " ".join(_MARKS.sub("", line[:_DOC_BYTES].decode("utf-8", "replace")).split())
+    text = _plain(line)
     return text if len(text) <= MAX_DOC_CHARS else text[: MAX_DOC_CHARS - 1] + "…"
+
+
+def _plain(line: bytes) -> str:
+    words = " ".join(line[:_DOC_BYTES].decode("utf-8", "replace").split())
+    return words.lstrip(_MARKS_BEFORE).rstrip(_MARKS_BEHIND)

@@ -33,10 +33,13 @@ class Definition:
     doc: str = ""
 
 
+Row = tuple[int, str, str, str, tuple[str, ...], int, int, str]
+"""The values of a definition, in the order of its fields: what JSON carries of it."""
+
 _values = attrgetter(*Definition.__slots__)
 
 
-def to_rows(definitions: Iterable[Definition]) -> list[tuple[Any, ...]]:
+def to_rows(definitions: Iterable[Definition]) -> list[Row]:
     """Return plain values that JSON can carry."""
     # `dataclasses.astuple` copies every value, which takes as long as finding them did.
     return [_values(one) for one in definitions]

@@ -1,0 +1,135 @@
+"""From the places of definitions to their rows: what encloses each, and what it says of itself."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rlm_rag.indexes.grammars import Grammar
+from rlm_rag.indexes.places import Place, told
+from rlm_rag.indexes.signatures import doc_above, doc_inside, signature
+from rlm_rag.indexes.skeleton import Row
+
+STATE = frozenset(("variable", "constant", "field", "property"))
+
+_RUNS_CODE = frozenset(("function", "method", "macro"))
+_HOLDS_METHODS = frozenset(
+    (
+        *("class", "struct", "interface", "trait", "impl", "object", "enum", "record", "protocol"),
+        "extension",
+    )
+)
+_SMALL = STATE | {"enumerator"}
+# Of these the name is the signature: several share what they stand for.
+_NAMED_ALONE = frozenset(("rule",))
+# Inside a function these are its own affair.
+_LOCAL = frozenset(("variable", "constant", "property", "declaration"))
+_MEMBERS = {"function": "method", "declaration": "method", "variable": "field"}
+_UNDOCUMENTED = frozenset(("variable", "field", "enumerator", "heading", "key"))
+_QUALIFIED = frozenset(("function", "method", "class", "struct", "variable", "constant", "type"))
+_QUALIFIER = re.compile(r"(?P<scope>.+?)(?:::|\.|:)(?P<name>operator\b.*|~?\w+[?!=]?)", re.DOTALL)
+_SEPARATOR = re.compile(r"::|\.|:")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text with its lines, without their line feeds, and the offset where each starts."""
+
+    text: bytes
+    lines: Sequence[bytes]
+    starts: Sequence[int]
+    grammar: Grammar
+
+    def row_at(self, offset: int) -> int:
+        """Return the row of an offset, counted from 0."""
+        # Points of the tree would tell rows as well, and take three times as long to make.
+        return bisect_right(self.starts, offset) - 1
+
+    def point(self, offset: int) -> tuple[int, int]:
+        """Return the row and the column of an offset, both in bytes and counted from 0."""
+        row = self.row_at(offset)
+        return row, offset - self.starts[row]
+
+
+def without_clauses(places: Sequence[Place], text: bytes) -> list[Place]:
+    """Join the clauses of a function, which follow each other, to the first of them."""
+    kept: list[Place] = []
+    for one in places:
+        told(one, text)
+        last = kept[-1] if kept else None
+        if last and last.end <= one.start and _identity(last) == _identity(one):
+            last.end = one.end
+        else:
+            kept.append(one)
+    return kept
+
+
+def _identity(one: Place) -> tuple[str, str, int]:
+    return one.kind, one.name, one.parameters
+
+
+def nested(places: Sequence[Place], source: Source) -> Iterator[Row]:
+    """Yield a row for each place that counts; `places` are in order, the outer ones first."""
+    enclosing: list[Place] = []
+    # Beside each that encloses: the names that lead to it, its own the last.
+    paths: list[tuple[str, ...]] = [()]
+    stated: set[tuple[int, str]] = set()
+    for one in places:
+        while enclosing and (enclosing[-1].end <= one.start or _same(enclosing[-1], one)):
+            enclosing.pop()
+            paths.pop()
+        outer = enclosing[-1] if enclosing else None
+        if outer and outer.kind in _RUNS_CODE and one.kind in _LOCAL:
+            continue
+        if not told(one, source.text).name:
+            continue
+        if one.kind in STATE:
+            # Set again, it is still the same.
+            place = (outer.start if outer else -1, one.name)
+            if place in stated:
+                continue
+            stated.add(place)
+        _qualify(one, source.grammar)
+        kind = one.kind
+        if one.scope or (outer and outer.kind in _HOLDS_METHODS):
+            kind = _MEMBERS.get(kind, kind)
+        yield _row(one, kind, paths[-1], source)
+        enclosing.append(one)
+        paths.append((*paths[-1], one.name))
+
+
+def _row(one: Place, kind: str, path: tuple[str, ...], source: Source) -> Row:
+    text, starts, grammar = source.text, source.starts, source.grammar
+    row = source.row_at(one.name_start)
+    parents = path
+    if one.scope:
+        parents += tuple(part for part in _SEPARATOR.split(one.scope) if part)
+    if kind in _NAMED_ALONE:
+        says = one.name
+    else:
+        last = max(one.end, one.name_end) if kind in _SMALL else -1
+        says = signature(text, one.start, one.name_end, one.body, last=last)
+    doc = ""
+    if kind not in _UNDOCUMENTED:
+        if not grammar.inside:
+            first = bisect_right(starts, one.start, 0, row + 1) - 1
+            doc = doc_above(source.lines, first, grammar.comment)
+        elif one.body >= 0:
+            doc = doc_inside(text, one.body)
+    end_line = bisect_right(starts, max(one.end - 1, one.name_start), row)
+    return row + 1, kind, one.name, says, parents, len(path), end_line, doc
+
+
+def _same(one: Place, other: Place) -> bool:
+    """Whether both are named by one declaration, as `a` and `b` of `let a, b`."""
+    return (one.start, one.end) == (other.start, other.end)
+
+
+def _qualify(one: Place, grammar: Grammar) -> None:
+    if grammar.dotted or one.name.isidentifier() or one.kind not in _QUALIFIED:
+        return
+    if match := _QUALIFIER.fullmatch(one.name):
+        one.scope = ".".join(part for part in (one.scope, match["scope"]) if part)
+        one.name = match["name"]
