@@ -7,8 +7,8 @@ storage would falsify is overridden; the tests compare each with a plain list.
 
 from __future__ import annotations
 
+from _operator import index as as_index
 from _thread import allocate_lock
-from operator import index as as_index
 from sys import maxsize
 from weakref import WeakValueDictionary
 

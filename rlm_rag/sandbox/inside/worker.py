@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 WORKER_FAILED = 4
 MAX_OUTPUT_CHARS = 1_000_000
-# Longer than a host takes that has a block at hand.
-_IDLE_SECONDS = 0.02
+# Longer than a host takes that has a block at hand, or that ends its worker.
+_IDLE_SECONDS = 0.1
 _RECURSION_LIMIT = 1000
 _SWITCH_SECONDS = 0.005
 
@@ -149,15 +149,13 @@ class Worker:
                 self._channel.send({"t": "restored", "names": names_back})
 
     def _next(self) -> dict[str, Any]:
-        """Wait for a message; prepare when none comes soon, or when a block was reported."""
+        """Wait for a message; prepare when none comes soon: most children end before that."""
         if not self._prepared:
-            if not self._channel.block:
-                try:
-                    return self._messages.get(timeout=_IDLE_SECONDS)
-                except Empty:
-                    pass
-            self._prepared = True
-            prepare()
+            try:
+                return self._messages.get(timeout=_IDLE_SECONDS)
+            except Empty:
+                self._prepared = True
+                prepare()
         return self._messages.get()
 
     def _set_up(self, init: dict[str, Any]) -> Snapshots:
