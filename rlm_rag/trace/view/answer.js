@@ -30,7 +30,7 @@ const Answer = (() => {
     return box;
   }
 
-  /** A button that opens the cited lines below the paragraph or item that it is in. */
+  /** A button that opens the cited lines below the paragraph, item or table that it is in. */
   function opener(number, label) {
     const citation = citations[number];
     const button = Dom.button(label, () => {
@@ -41,7 +41,7 @@ const Answer = (() => {
       else {
         const passage = lines(citation);
         passage.id = button.getAttribute("aria-controls");
-        const around = button.closest("li, p, blockquote") ?? button;
+        const around = button.closest("li, p, blockquote, .table") ?? button;
         if (around.tagName === "LI") around.append(passage);
         else around.after(passage);
       }

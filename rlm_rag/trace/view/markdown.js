@@ -1,6 +1,7 @@
 // The Markdown that models write, as elements: no markup, no links and no pictures come of it.
 const Markdown = (() => {
   const MOST_CHARS = 100000;
+  const MOST_COLUMNS = 100;
   const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+-]*)/;
   const ITEM = /^(\s*)(?:[-*+]|\d{1,9}[.)])\s+(.*)$/;
   const EMPHASIS = /\*\*(?<strong>[^*\n]+)\*\*|(?<![\w*])\*(?<em>[^*\n]+)\*(?![\w*])/g;
@@ -79,14 +80,48 @@ const Markdown = (() => {
     return [made, next];
   }
 
+  function cells(line) {
+    const row = line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
+    return row.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+  }
+
+  /** Whether a row of a table stands there, with the line that makes it the head of one below. */
+  function isTable(lines, at) {
+    const rule = lines[at + 1] ?? "";
+    if (!lines[at].includes("|") || !/^[\s|:-]+$/.test(rule)) return false;
+    const marks = cells(rule);
+    return marks.length <= MOST_COLUMNS && marks.length === cells(lines[at]).length && marks.every((mark) => /^:?-+:?$/.test(mark));
+  }
+
+  function table(lines, at, place) {
+    const sides = cells(lines[at + 1]).map((mark) => (mark.endsWith(":") ? (mark.startsWith(":") ? "middle" : "right") : ""));
+    const row = (line, name) => {
+      const made = Dom.make("tr", {});
+      for (const [number, text] of cells(line).slice(0, sides.length).entries()) {
+        const cell = Dom.make(name, sides[number] ? { class: sides[number] } : {});
+        cell.append(inline(text, place));
+        made.append(cell);
+      }
+      return made;
+    };
+    let next = at + 2;
+    while (next < lines.length && !ends(lines[next])) next += 1;
+    const body = Dom.make("tbody", {});
+    const more = Dom.gradually(body, lines.slice(at + 2, next), (line) => row(line, "td"));
+    const made = Dom.make("table", {}, Dom.make("thead", {}, row(lines[at], "th")), body);
+    return [Dom.make("div", {}, Dom.make("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" }, made), more), next];
+  }
+
+  /** Whether a line ends the paragraph or the table before it. */
+  const ends = (line) => !line.trim() || FENCE.test(line) || /^#{1,6}\s/.test(line) || ITEM.test(line);
+
   function paragraph(lines, at, place) {
     const text = [];
     let next = at;
-    const ends = (line) => !line.trim() || FENCE.test(line) || /^#{1,6}\s/.test(line) || ITEM.test(line);
     do {
       text.push(lines[next]);
       next += 1;
-    } while (next < lines.length && !ends(lines[next]));
+    } while (next < lines.length && !ends(lines[next]) && !isTable(lines, next));
     const quote = text.every((line) => /^\s*>/.test(line));
     const shown = quote ? text.map((line) => line.replace(/^\s*> ?/, "")) : text;
     const made = Dom.make(quote ? "blockquote" : "p", {});
@@ -115,6 +150,7 @@ const Markdown = (() => {
         made.append(inline(heading[2], place));
         at += 1;
       } else if (ITEM.test(line)) [made, at] = list(lines, at, place);
+      else if (isTable(lines, at)) [made, at] = table(lines, at, place);
       else [made, at] = paragraph(lines, at, place);
       box.append(made);
     }

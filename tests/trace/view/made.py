@@ -106,7 +106,8 @@ EVERY: list[Event] = [
     reply(5, "FINAL(done)"),
     LimitReached(run="r1", name="budget_usd", detail="spent"),
     answered(
-        text="It is in `src/a.py:3`, says `gone.py:1`.",
+        text="It is in `src/a.py:3`, says `gone.py:1`.\n| file | what \\| how |\n|---|--:|\n"
+        "| `src/a.py:3` | **is** it |\n|only|",
         citations=[
             {
                 "path": "src/a.py", "line": 3, "end_line": 3, "quote": "is it",

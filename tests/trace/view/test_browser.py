@@ -133,6 +133,17 @@ def test_a_citation_opens_its_lines_in_place_with_the_quote_marked(tab: Page) ->
     assert "there are no such lines" in text(tab, ".citations .passage")
 
 
+def test_a_table_of_the_answer_is_one_and_its_citations_open_below_it(tab: Page) -> None:
+    rows = tab.run(
+        "[...document.querySelectorAll('.prose tr')]"
+        ".map((row) => [...row.children].map((cell) => cell.textContent))"
+    )
+    assert rows == [["file", "what | how"], ["src/a.py:3✓, verified", "is it"], ["only"]]
+    assert tab.run("document.querySelector('.prose td.right strong').textContent") == "is"
+    click(tab, ".prose td .cite", "src/a.py:3")
+    assert text(tab, ".prose .table + .passage mark") == "is it"
+
+
 def test_the_tree_is_walked_by_keys_and_its_details_are_read_by_enter(tab: Page) -> None:
     click(tab, "#tab-timeline")
     click(tab, ".row", "Where is it?")
@@ -318,7 +329,15 @@ def test_where_a_run_was_resumed_the_axis_has_a_mark(browser: Page, tmp_path: Pa
 @pytest.mark.deep
 def test_no_text_keeps_the_page_from_answering(browser: Page, tmp_path: Path) -> None:
     texts = ["`" * 90_000, "`a" * 40_000, "**a" * 30_000, "*" * 90_000, "a:" * 40_000, "a" * 99_000]
-    texts += ["- " * 40_000, "> \n" * 30_000, "```\n" * 25_000, "'" * 90_000, '"""' * 30_000]
+    texts += [
+        "- " * 40_000,
+        "|-" * 40_000,
+        "|-\n" * 30_000,
+        "> \n" * 30_000,
+        "```\n" * 25_000,
+        "'" * 90_000,
+        '"""' * 30_000,
+    ]
     path = "/".join(["a"] * 3000)
     citation = {"path": path, "line": 1, "end_line": 1}
     events = [*hostile()[:3], *(reply(n, each) for n, each in enumerate(texts, start=2))]
