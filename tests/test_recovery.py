@@ -56,6 +56,8 @@ def leaf(prompt: str) -> Step:
 
 
 def ask(server: OpenAiChatServer, corpus: SearchableCorpus, folder: Path, **options) -> Answer:
+    # A child that a busy machine starts too late would have another answer the next time.
+    options.setdefault("limits", Limits(start_seconds=120))
     return play(
         server,
         corpus,

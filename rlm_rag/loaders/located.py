@@ -36,7 +36,9 @@ def paths_of(file: Path, origin: str | None) -> frozenset[str]:
         name, source = split_name(word)
         folder = folder_of(source)
         if folder is None and os.path.realpath(source) == str(target):
-            raise UsageError(f"{file} is the source itself", hint="choose another place with -o")
+            raise UsageError(
+                f"{file} is the source itself", hint="choose another place for what is written"
+            )
         if folder is not None and target.is_relative_to(folder):
             path = target.relative_to(folder).as_posix()
             found.add(path if name is None else f"{name}/{path}")

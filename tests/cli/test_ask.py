@@ -139,7 +139,7 @@ def test_no_sandbox_is_said_at_each_run(rlm_rag: Run, repo: Path, tmp_path: Path
     done = rlm_rag(
         "ask", str(repo), QUESTION, "--model", model, "--sandbox", "none", "--quiet", "--no-trace"
     )
-    assert done.returncode == 0
+    assert done.returncode == 0, done.stderr
     assert "no sandbox" in done.stderr
 
 
