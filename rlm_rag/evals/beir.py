@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from rlm_rag.errors import BenchmarkDataError
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
-from rlm_rag.evals.data import one_of, read_rows, required_data
+from rlm_rag.evals.data import one_of, read_rows, read_text, required_data
 from rlm_rag.evals.scorers.rankings import RankingScorer
 from rlm_rag.loaders.source import Source
 
@@ -21,21 +21,35 @@ FORM = (
     'BEIR: a folder of corpus.jsonl ("_id", "title", "text"), queries.jsonl ("_id", "text") and '
     "qrels/test.tsv (a header, then query-id, corpus-id and score, with tabs)."
 )
-_NDCG = RankingScorer("ndcg@10")
 _SPLITS = ("test", "dev", "train")
+_NUMBER = re.compile(r"\s*-?[0-9]+\s*")
 ASK_FOR_DOCUMENTS = (
     " Which documents answer this? List their paths, the best first, ten at most, one a line."
 )
 
 
 def document_path(name: str) -> str:
-    """Return the path of a document of an id, which may hold any character."""
-    return f"{quote(name, safe=' ()+,;=@')}.txt"
+    """Return the path of a document of an id, which may hold any character.
+
+    The path has no blank: one in a list is a path by that.
+    """
+    return f"{quote(name, safe='()+,;=@')}.txt"
+
+
+def _is_query_itself(path: str, sample: Sample) -> bool:
+    # As BEIR's `EvaluateRetrieval.evaluate` has it: ArguAna's queries are documents of its corpus.
+    return path == document_path(sample.id)
+
+
+_NDCG = RankingScorer("ndcg@10", _is_query_itself)
 
 
 @dataclass(frozen=True, slots=True)
 class BeirTask:
-    """Queries with relevant documents, scored by NDCG@10, in the order of the queries' file."""
+    """Queries with relevant documents, scored by NDCG@10, in the order of the queries' file.
+
+    A document whose id is the query's is passed over, as BEIR does.
+    """
 
     name: str = "beir"
     scorer: Scorer = _NDCG
@@ -76,19 +90,14 @@ def _samples(
 def _relevant(folder: Path) -> dict[str, dict[str, int]]:
     path = one_of(folder / "qrels", tuple(f"{split}.tsv" for split in _SPLITS), FORM)
     found: dict[str, dict[str, int]] = defaultdict(dict)
-    with path.open(encoding="utf-8", newline="") as lines:
-        rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        for number, row in enumerate(rows, 1):
-            if number == 1 and len(row) == 3 and not _is_number(row[2]):
-                continue
-            if len(row) != 3 or not _is_number(row[2]):
-                raise BenchmarkDataError(f"{path}, line {number}: {row!r}", hint=FORM)
+    for number, line in enumerate(read_text(path, FORM).split("\n"), 1):
+        row = line.rstrip("\r").split("\t")
+        is_judged = len(row) == 3 and _NUMBER.fullmatch(row[2]) is not None
+        if is_judged:
             found[row[0]][row[1]] = int(row[2])
+        elif line.strip() and (number > 1 or len(row) != 3):
+            raise BenchmarkDataError(f"{path}, line {number}: {row!r}", hint=FORM)
     return found
-
-
-def _is_number(text: str) -> bool:
-    return text.strip().lstrip("-").isdecimal()
 
 
 def _documents(path: Path) -> Source:

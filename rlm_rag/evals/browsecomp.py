@@ -15,7 +15,7 @@ from rlm_rag.evals.beir import document_path
 from rlm_rag.evals.data import Row, one_of, read_rows, required_data
 from rlm_rag.evals.scorers.judge import NEAR_NUMBERS
 from rlm_rag.evals.scorers.rankings import figures
-from rlm_rag.evals.scorers.texts import normalised
+from rlm_rag.evals.scorers.texts import stands_in
 from rlm_rag.loaders.source import Source
 
 FORM = (
@@ -35,8 +35,8 @@ def contains_answer(response: Response, sample: Sample) -> Score:
     The benchmark's own rule is a model as judge, which takes other words for it too: with a
     judge, this is what its verdict stands beside.
     """
-    own, right = normalised(response.text), normalised(sample.gold["answer"])
-    return Score(value=float(f" {right} " in f" {own} "), parsed=response.text, parse_ok=bool(own))
+    value = float(stands_in(sample.gold["answer"], response.text))
+    return Score(value=value, parsed=response.text, parse_ok=bool(response.text.strip()))
 
 
 def evidence(response: Response, sample: Sample) -> Score:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -36,22 +36,26 @@ class ClaimsTask:
     ranking: Scorer | None = None
 
     def samples(self, options: TaskOptions) -> Iterator[Sample]:
-        """Yield `count` claims, the two of a pair together, those of a book after one another.
+        """Yield `count` claims, one more where that would part a pair; those of a book together.
 
         Raises:
             UsageError: no data was given.
-            BenchmarkDataError: it is not in the published format, or a book is missing.
+            BenchmarkDataError: it is not in the published format, a claim lacks its other, or a
+                book is missing.
         """
         folder = required_data(options, FORM)
         books = _Books(folder)
         longest = max(options.lengths, default=None)
-        yield from islice(self._all(folder, books, longest), options.count)
+        count = None if options.count is None else options.count + options.count % 2
+        yield from islice(self._all(folder, books, longest), count)
 
     def _all(self, folder: Path, books: _Books, longest: int | None) -> Iterator[Sample]:
         for title, rows in _by_book(folder).items():
             length = count_tokens(books.text(title))
             if longest is None or length <= longest:
-                yield from (_sample(row, title, books, length) for row in rows)
+                samples = [_sample(row, title, books, length) for row in rows]
+                _check_pairs(rows, samples)
+                yield from samples
 
 
 def _by_book(folder: Path) -> dict[str, list[Row]]:
@@ -61,6 +65,15 @@ def _by_book(folder: Path) -> dict[str, list[Row]]:
     for rows in found.values():
         rows.sort(key=lambda row: row.integer("index"))
     return found
+
+
+def _check_pairs(rows: Sequence[Row], samples: Sequence[Sample]) -> None:
+    golds: dict[str | None, list[bool]] = defaultdict(list)
+    for sample in samples:
+        golds[sample.joint].append(sample.gold)
+    for row, sample in zip(rows, samples, strict=True):
+        if sorted(golds[sample.joint]) != [False, True]:
+            row.refuse("its 'index' is not that of one true and one false claim of the book")
 
 
 def _sample(row: Row, title: str, books: _Books, length: int) -> Sample:

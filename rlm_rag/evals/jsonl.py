@@ -15,7 +15,7 @@ from rlm_rag.evals.base import Haystack, Response, Sample, Score, TaskOptions
 from rlm_rag.evals.data import Row, read_rows
 from rlm_rag.evals.scorers.choices import choice_accuracy
 from rlm_rag.evals.scorers.rankings import RankingScorer
-from rlm_rag.evals.scorers.texts import exact_match, normalised, rouge_l, token_f1
+from rlm_rag.evals.scorers.texts import exact_match, rouge_l, stands_in, token_f1
 from rlm_rag.globs import without_part
 from rlm_rag.loaders.source import Source
 
@@ -30,22 +30,21 @@ def own_answer(response: Response, sample: Sample) -> Score:
     """Score an answer to a question of one's own by what its gold is.
 
     `{"paths": [...]}`: MRR of the paths that it lists. `{"letter": "B"}`: 1.0 for the letter.
-    `{"answers": [...]}`: 1.0 if one of them stands in the answer, both without case,
-    punctuation and articles; `detail` has exact match, token F1 and ROUGE-L.
+    `{"answers": [...]}`: 1.0 if one of them `stands_in` the answer, without case, punctuation
+    and articles; `detail` has exact match, token F1 and ROUGE-L.
     """
     if "paths" in sample.gold:
         return own_ranking(response, sample)
     if "letter" in sample.gold:
         return choice_accuracy(response, _with_gold(sample, sample.gold["letter"]))
     answers = sample.gold["answers"]
-    own = f" {normalised(response.text)} "
     detail = {
         "exact": exact_match(response.text, answers),
         "f1": token_f1(response.text, answers),
         "rouge_l": rouge_l(response.text, answers),
     }
     return Score(
-        value=float(any(f" {normalised(answer)} " in own for answer in answers)),
+        value=float(any(stands_in(answer, response.text) for answer in answers)),
         parsed=response.text,
         parse_ok=bool(response.text.strip()),
         detail=detail,
@@ -137,7 +136,10 @@ def _sample(row: Row, number: int, corpus: str | None) -> Sample:
         gold = {"letter": row.text("answer")}
         question += _choices(row)
     elif "answer" in row.values:
-        gold = {"answers": row.texts("answer")}
+        answers = row.texts("answer")
+        if not all(map(str.strip, answers)):
+            row.refuse("an answer is empty")
+        gold = {"answers": answers}
     else:
         row.refuse("there is neither an 'answer' nor a 'gold'")
     return Sample(

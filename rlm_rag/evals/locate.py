@@ -15,6 +15,7 @@ from rlm_rag.errors import BenchmarkDataError
 from rlm_rag.evals.base import Haystack, Sample, Scorer, TaskOptions
 from rlm_rag.evals.data import Row, one_of, read_rows, required_data
 from rlm_rag.evals.scorers.rankings import RankingScorer
+from rlm_rag.indexes.kinds import Kind, kind_of
 from rlm_rag.loaders.source import Source
 
 FORM = (
@@ -26,8 +27,14 @@ _ASK_FOR_FILES = (
     "\n\nWhich files of this code have to be changed for this issue? List their paths, the most "
     "likely first, ten at most, one a line."
 )
-# Tests are passed over: a fix comes with them, and an issue's text is nearest to them.
-_MRR = RankingScorer("mrr", skip_tests=True)
+
+
+def _is_other_test(path: str, sample: Sample) -> bool:
+    # A fix comes with tests, and an issue's text is nearest to them.
+    return path not in sample.gold and kind_of(path) is Kind.TEST
+
+
+_MRR = RankingScorer("mrr", _is_other_test)
 # Longer files of a source tree are data; the loaders' limit is higher.
 MAX_FILE_BYTES = 1 << 20
 

@@ -126,7 +126,9 @@ def test_a_run_without_a_model_is_reported_compared_and_scored_again(
     assert "4 of 4 asked, 0 errors (complete)" in ended.stdout
     run = str(place.work / "run")
     assert main(["eval", "report", run, run, "--out", str(place.work / "both"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["runs"][0]["complete"] is True
+    shown = json.loads(capsys.readouterr().out)
+    assert [each["complete"] for each in shown["runs"]] == [True]
+    assert {(cell["n"], cell["calls"]) for cell in shown["cells"]} == {(2, 1.0)}
     assert "<svg" in (place.work / "both" / "report.html").read_text()
     assert main(["eval", "compare", run, "--json"]) == 0
     compared = json.loads(capsys.readouterr().out)["comparisons"]

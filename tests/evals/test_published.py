@@ -158,6 +158,16 @@ def test_oolongs_answers_are_read_as_it_writes_them(
     assert sample.cluster == sample.haystack.key
 
 
+def test_oolongs_samples_are_as_long_as_it_names_them(tmp_path: Path) -> None:
+    rows = [oolong_row(id=at, context_len=length) for at, length in enumerate((2048, 1024))]
+    path = lines(tmp_path / "test.jsonl", *rows, oolong_row(id=9))
+    assert [each.length_tokens for each in asked("oolong:synth", path)][:2] == [2048, 1024]
+    assert [each.id for each in asked("oolong:synth", path, lengths=(1024,))] == ["1", "9"]
+    lines(path, oolong_row(context_len="long"))
+    with pytest.raises(BenchmarkDataError, match="'context_len' is \"long\""):
+        asked("oolong:synth", path)
+
+
 def test_oolongs_shards_are_one_and_its_real_part_wants_a_box(tmp_path: Path) -> None:
     lines(tmp_path / "part-0.jsonl", oolong_row(answer="12"))
     lines(tmp_path / "part-1.jsonl", oolong_row(id=18, answer="a, b"))
@@ -193,17 +203,50 @@ def test_beir_takes_its_folder_and_scores_rankings(tmp_path: Path) -> None:
     assert (first.id, first.query, second.id) == ("q1", "who found relativity", "q2")
     assert first.haystack == second.haystack
     found = documents(first)
-    assert found["doc 1.txt"] == "Einstein\n\nHe developed relativity."
+    assert found["doc%201.txt"] == "Einstein\n\nHe developed relativity."
     assert all("/" not in path for path in found)
     ranking = find_task("beir").ranking
     assert ranking is not None
     beer = next(path for path, text in found.items() if "beer" in text)
-    assert ranking(Response(ranked=(beer, "doc 1.txt")), second).value == 1.0
-    assert ranking(Response(ranked=("doc 1.txt", beer)), second).value < 1.0
+    assert ranking(Response(ranked=(beer, "doc%201.txt")), second).value == 1.0
+    assert ranking(Response(ranked=("doc%201.txt", beer)), second).value < 1.0
     assert ranking(Response(ranked=()), second).value == 0.0
-    (tmp_path / "qrels" / "test.tsv").write_text("q1 doc 1 1\n")
-    with pytest.raises(BenchmarkDataError, match="line 1"):
+
+
+@pytest.mark.parametrize("ranked", [("q1.txt", "doc%201.txt"), ("doc%201.txt", "q1.txt")])
+def test_beir_passes_over_the_document_that_is_the_query(
+    ranked: tuple[str, ...], tmp_path: Path
+) -> None:
+    query, _ = asked("beir", beir_folder(tmp_path))
+    task = find_task("beir")
+    assert task.ranking is not None
+    assert task.ranking(Response(ranked=ranked), query).value == 1.0
+    assert worth("beir", query, "\n".join(ranked)) == 1.0
+    assert task.ranking(Response(ranked=("q2.txt", *ranked)), query).value < 1.0
+
+
+@pytest.mark.parametrize(
+    ("qrels", "said"),
+    [
+        (b"q1 doc 1 1\n", "line 1"),
+        (b"query-id\tcorpus-id\tscore\nq1\tdoc 1\tmuch\n", "line 2"),
+        (b"q1\tdoc 1\t--1\nq1\tdoc 1\t--1\n", "line 2"),
+        (b"q\xff\tdoc 1\t1\n", "cannot be read"),
+    ],
+)
+def test_beirs_judgements_in_another_form_are_refused(
+    qrels: bytes, said: str, tmp_path: Path
+) -> None:
+    (beir_folder(tmp_path) / "qrels" / "test.tsv").write_bytes(qrels)
+    with pytest.raises(BenchmarkDataError, match=said):
         asked("beir", tmp_path)
+
+
+def test_beirs_judgements_may_begin_with_a_mark_and_end_in_blank_lines(tmp_path: Path) -> None:
+    path = beir_folder(tmp_path) / "qrels" / "test.tsv"
+    path.write_bytes(b"\xef\xbb\xbfq1\tdoc 1\t-1\r\nq1\ta/../b\t2\r\n\r\n")
+    (sample,) = asked("beir", tmp_path)
+    assert sorted(sample.gold.values()) == [-1, 2]
 
 
 def test_browsecomp_ranks_evidence_and_finds_the_answer(tmp_path: Path) -> None:
@@ -269,6 +312,21 @@ def test_nocha_counts_pairs_of_a_book(tmp_path: Path) -> None:
     assert documents(claims[0]) == {"book.txt": "Once upon a time."}
     values = [worth("nocha", claim, "<answer>TRUE</answer>") for claim in claims]
     assert sorted(values) == [0.0, 0.0, 1.0, 1.0]
+    # Half a pair would count as one that is right.
+    assert [claim.joint for claim in asked("nocha", tmp_path, count=3)] == [c.joint for c in claims]
+    assert len(asked("nocha", tmp_path, count=1)) == 2
+
+
+@pytest.mark.parametrize("changed", [{"index": 7}, {"type": "True"}])
+def test_a_claim_of_nocha_without_its_other_is_refused(
+    changed: dict[str, Any], tmp_path: Path
+) -> None:
+    path = nocha(tmp_path) / "data_sample.json"
+    (tmp_path / "a_book.txt").write_text("Once upon a time.")
+    rows = json.loads(path.read_text())
+    path.write_text(json.dumps([*rows[:-1], rows[-1] | changed]))
+    with pytest.raises(BenchmarkDataError, match="one true and one false claim"):
+        asked("nocha", tmp_path)
 
 
 class Evil:
@@ -420,6 +478,7 @@ def test_questions_of_ones_own_have_answers_choices_or_paths(tmp_path: Path) -> 
         ({"question": " ", "answer": "x"}, "the question is empty"),
         ({"question": "?"}, "neither an 'answer' nor a 'gold'"),
         ({"question": "?", "gold": []}, r"'gold' is \[\]"),
+        ({"question": "?", "answer": ["x", " "]}, "an answer is empty"),
         ({"question": "?", "answer": "C", "choices": ["a", "b"]}, "none of the letters"),
     ],
 )

@@ -57,11 +57,12 @@ class Report:
 
 
 def report_of(folders: Sequence[RunFolder]) -> Report:
-    """Return the report of runs.
+    """Return the report of runs, each once.
 
     Raises:
         RunFolderError: a folder cannot be read.
     """
+    folders = list({folder.path.resolve(): folder for folder in folders}.values())
     names = names_of(folders)
     summaries = []
     records: list[Record] = []

@@ -61,6 +61,8 @@ def facts(run: Summary) -> Sequence[str]:
         f"revision {versions.get('revision', '?')[:12]}",
         f"samples {config['samples_sha256'][:12]}",
     ]
+    if config["judge"] is not None:
+        said[1] += f", judged by {config['judge']}"
     if config["data_sha256"]:
         said[-1] += f", data {config['data_sha256'][:12]}"
     return said

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import log2
 
 from rlm_rag.evals.base import Response, Sample, Score
 from rlm_rag.globs import without_part
-from rlm_rag.indexes.kinds import Kind, kind_of
 
 # `path`, path:12-20, "1. path", "- path (because ...)": what stands around a path in a list.
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])?\s*")
 _LINES = re.compile(r":\d+(?:[-–]\d+)?$")
+_SUFFIX = re.compile(r"\.\w{1,8}(?:#\S+)?$")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _QUOTED = re.compile(r"[`\"'*]+([^`\"'*]+)[`\"'*]+")
 
@@ -50,6 +50,10 @@ def reciprocal_rank(ranked: Sequence[str], relevant: Set[str], k: int = 100) -> 
     return next((1 / at for at, path in enumerate(ranked[:k], 1) if path in relevant), 0.0)
 
 
+def _none(_path: str, _sample: Sample) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class RankingScorer:
     """Scores a ranking by the figure named `main`; all figures are in `detail`.
@@ -58,21 +62,22 @@ class RankingScorer:
     `recall@100`, `acc@1`, `acc@5`, `acc@10`, `hit@1`, `hit@5`, `hit@10`, `mrr`. The ranking is
     `Response.ranked`, else the paths that the answer's text lists, else those that it cites.
     A part of a document (`a.pdf#page=3`) counts as the document unless it is gold itself.
-    `skip_tests` passes over files of tests that are not gold, as the rows of `locate` want it.
+    A path of a sample that `is_passed_over` holds no rank: the others move up.
     """
 
     main: str
-    skip_tests: bool = False
+    is_passed_over: Callable[[str, Sample], bool] = _none
 
     def __call__(self, response: Response, sample: Sample) -> Score:
         gains = _gains(sample.gold)
         ranked = response.ranked
         if ranked is None:
-            ranked = listed_paths(response.text) or response.cited
+            has_blanks = any(" " in path for path in gains)
+            ranked = listed_paths(response.text, has_blanks=has_blanks) or response.cited
         whole = (path if path in gains else without_part(path) for path in ranked)
-        counted = tuple(dict.fromkeys(whole))
-        if self.skip_tests:
-            counted = tuple(path for path in counted if path in gains or not _is_test(path))
+        counted = tuple(
+            path for path in dict.fromkeys(whole) if not self.is_passed_over(path, sample)
+        )
         detail = figures(counted, gains)
         return Score(
             value=detail[self.main],
@@ -92,23 +97,30 @@ def figures(ranked: Sequence[str], gains: Mapping[str, float]) -> dict[str, floa
     return found
 
 
-def listed_paths(text: str) -> tuple[str, ...]:
+def listed_paths(text: str, *, has_blanks: bool = False) -> tuple[str, ...]:
     """Return the paths that an answer lists, one a line, in their order, each once.
 
     A line is a path when it has no blank in it once its bullet, its quotes and its `:lines` are
-    gone; of a line with quotes, the first quoted word without a blank is the path. What opens or
-    closes a fence is none.
+    gone; of a line with quotes, the first quoted text of that kind is the path. What opens or
+    closes a fence is none. With `has_blanks` what ends as the name of a file does is one, too.
     """
     found: dict[str, None] = {}
     for line in text.splitlines():
         if _FENCE.match(line):
             continue
         bare = _BULLET.sub("", line, count=1).strip()
-        quoted = next((q for q in _QUOTED.findall(bare) if not re.search(r"\s", q)), None)
-        path = _LINES.sub("", quoted or bare.rstrip(".,;"))
-        if path and not re.search(r"\s", path):
+        candidates = [*_QUOTED.findall(bare), bare.rstrip(".,;")]
+        paths = (_LINES.sub("", candidate) for candidate in candidates)
+        path = next((one for one in paths if _is_path(one, has_blanks=has_blanks)), None)
+        if path is not None:
             found[path] = None
     return tuple(found)
+
+
+def _is_path(text: str, *, has_blanks: bool) -> bool:
+    if has_blanks and _SUFFIX.search(text):
+        return True
+    return bool(text) and not re.search(r"\s", text)
 
 
 def _gains(gold: object) -> Mapping[str, float]:
@@ -116,7 +128,3 @@ def _gains(gold: object) -> Mapping[str, float]:
         return gold
     assert isinstance(gold, Sequence)
     return dict.fromkeys(gold, 1.0)
-
-
-def _is_test(path: str) -> bool:
-    return kind_of(path) is Kind.TEST

@@ -34,6 +34,19 @@ def normalised(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
+def stands_in(answer: str, text: str) -> bool:
+    """Whether the words of an answer stand in a text in their order, both `normalised`.
+
+    An answer of which that leaves nothing (`!=`, `A`) has to stand there as it is written, a word
+    not within a longer one.
+    """
+    bare, written = normalised(answer), answer.strip()
+    if bare or not written:
+        return bool(bare) and f" {bare} " in f" {normalised(text)} "
+    before, after = (r"\b" if written[at].isalpha() else "" for at in (0, -1))
+    return re.search(f"{before}{re.escape(written)}{after}", text) is not None
+
+
 def exact_match(text: str, references: Sequence[str]) -> float:
     """1.0 if the text is one of the references once both are `normalised`."""
     own = normalised(text)

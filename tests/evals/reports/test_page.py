@@ -23,7 +23,9 @@ HOSTILE = '"><script>alert(1)</script>|`x`\n# forged'
 
 @pytest.fixture
 def report():
-    config = RunConfig(tasks=("toy",), strategies=("rlm",), versions={"rlm_rag": HOSTILE})
+    config = RunConfig(
+        tasks=("toy",), strategies=("rlm",), judge="strict", versions={"rlm_rag": HOSTILE}
+    )
     records = [
         record(n, score, strategy=strategy, length=length, usd=length / 1e6)
         for strategy, score in (("rlm", 1.0), (HOSTILE, 0.0))
@@ -93,6 +95,7 @@ def test_the_table_has_a_row_for_each_cell_and_no_row_is_forged(report):
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {16}
     assert "\n# forged" not in text
     assert "18 of 20 asked, 1 errors (partial), $0.5000 spent" in text
+    assert "model m, seed 0, " in text and ", judged by strict;" in text
 
 
 def test_an_axis_never_has_a_number_twice():

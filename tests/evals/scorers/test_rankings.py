@@ -56,12 +56,13 @@ def test_figures_grow_with_k_and_stay_between_nothing_and_all(ranked: list[str])
     assert found["hit@1"] == (found["mrr"] == 1.0)
 
 
-def test_tests_are_passed_over_unless_they_are_gold() -> None:
-    ranked = ("tests/test_a.py", "b.py", "a.py")
-    plain, skipping = RankingScorer("mrr"), RankingScorer("mrr", skip_tests=True)
+def test_what_is_passed_over_holds_no_rank() -> None:
+    ranked = ("b.py#cell=1", "c.py", "a.py")
+    plain = RankingScorer("mrr")
+    passing = RankingScorer("mrr", lambda path, asked: path == "b.py" and asked.id == "one")
     assert plain(Response(ranked=ranked), sample(["a.py"])).value == pytest.approx(1 / 3)
-    assert skipping(Response(ranked=ranked), sample(["a.py"])).value == 0.5
-    assert skipping(Response(ranked=ranked), sample(["tests/test_a.py"])).value == 1.0
+    assert passing(Response(ranked=ranked), sample(["a.py"])).value == 0.5
+    assert passing(Response(ranked=ranked), sample(["b.py"])).value == 0.0
 
 
 def test_a_path_ranked_twice_counts_once() -> None:
@@ -79,6 +80,11 @@ def test_an_answer_lists_paths_or_else_cites_them() -> None:
     text = "These files:\n1. `src/a.py:10-20` computes it\n- src/b.py:3\n* src/b.py\n"
     text += "```text\nsrc/c.py.\n```"
     assert listed_paths(text) == ("src/a.py", "src/b.py", "src/c.py")
+    blanks = "1. `Annual Report.pdf:3`\n2. b c.md#page=2\nThese are all of them."
+    assert listed_paths(blanks, has_blanks=True) == ("Annual Report.pdf", "b c.md#page=2")
+    assert listed_paths(blanks) == ()
+    mrr = RankingScorer("mrr")(Response(text=blanks), sample(["b c.md"]))
+    assert mrr.value == 0.5
     scorer = RankingScorer("hit@1")
     assert scorer(Response(text=text), sample(["src/a.py"])).value == 1.0
     cited = Response(text="It is computed there, I think", cited=("src/d.py",))

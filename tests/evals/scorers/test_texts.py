@@ -16,6 +16,7 @@ from rlm_rag.evals.scorers.texts import (
     prefixed_ratio,
     rouge_l,
     ruler_all,
+    stands_in,
     token_f1,
 )
 
@@ -32,6 +33,27 @@ def test_ruler_counts_the_references_that_the_text_holds_whatever_their_case() -
     assert contained_fraction("12345678", ["2345"]) == 1.0
     assert contained_any("PARIS, France", ["Lyon", "paris"]) == 1.0
     assert contained_any("", ["Lyon"]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "stands"),
+    [
+        ("The Old-One!", "it was an oldone.", True),
+        ("cat", "concatenate", False),
+        # Normalised, nothing is left of these.
+        ("!=", "x!=y, by the operator", True),
+        ("!=", "the operator is ==", False),
+        (" A ", "The answer is A.", True),
+        ("A", "Ada, or BA, or a", False),
+        ("!=", "", False),
+        ("", "", False),
+        (" ", "anything", False),
+    ],
+)
+def test_an_answer_stands_in_a_text_by_its_words_or_as_it_is_written(
+    answer: str, text: str, stands: bool
+) -> None:
+    assert stands_in(answer, text) is stands
 
 
 def test_ruler_scores_name_what_was_found() -> None:
