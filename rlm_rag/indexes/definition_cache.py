@@ -92,16 +92,18 @@ class DefinitionCache:
         """Keep what was found in documents, in one step."""
         with self._guarded() as database:
             for digest, outlined in documents:
+                # Each row is written once, for its document and for its name.
+                rows = [json.dumps(row) for row in to_rows(outlined.definitions)]
                 cursor = database.execute(
                     "INSERT OR REPLACE INTO documents (digest, said, rows) VALUES (?, ?, ?)",
-                    (digest, outlined.said, zlib.compress(_encoded(outlined.definitions), 1)),
+                    (digest, outlined.said, zlib.compress(_list_of(rows), 1)),
                 )
-                by_name: dict[bytes, list[Definition]] = defaultdict(list)
-                for one in outlined.definitions:
-                    by_name[_folded(one.name)].append(one)
+                by_name: dict[bytes, list[str]] = defaultdict(list)
+                for one, row in zip(outlined.definitions, rows, strict=True):
+                    by_name[_folded(one.name)].append(row)
                 database.executemany(
                     "INSERT OR REPLACE INTO names VALUES (?, ?, ?)",
-                    [(name, cursor.lastrowid, _encoded(same)) for name, same in by_name.items()],
+                    [(name, cursor.lastrowid, _list_of(same)) for name, same in by_name.items()],
                 )
 
     def keep_only(self, digests: set[bytes]) -> None:
@@ -166,8 +168,8 @@ def _folded(name: str) -> bytes:
     return name.casefold().encode("utf-8", "surrogatepass")
 
 
-def _encoded(definitions: Iterable[Definition]) -> bytes:
-    return json.dumps(to_rows(definitions)).encode()
+def _list_of(rows: Iterable[str]) -> bytes:
+    return f"[{', '.join(rows)}]".encode()
 
 
 def _outlined(said: object, rows: object) -> Outlined | None:
