@@ -16,8 +16,8 @@ from rlm_rag.engine.blocking import answer_of
 from rlm_rag.engine.form import form_of
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.live import ReplyText
-from rlm_rag.engine.offers import AskUser, Offers, Tool, offers_again
-from rlm_rag.engine.options import from_trace, images_of, limits_of, started
+from rlm_rag.engine.offers import AskUser, Tool, offers_again
+from rlm_rag.engine.options import Anew, from_trace, images_of, limits_of, started
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.run import Run
 from rlm_rag.errors import DivergedError, TraceError, UsageError
@@ -61,23 +61,18 @@ def resume(
         RlmRagError, RunInterrupted: as `RLM.ask`.
     """
     trace = _read(run)
-    then = limits_of(trace)
-    now = replace(limits or then, **(raised or {}))
-    _check_limits(now, then)
     offers = offers_again(
         started(trace).options["offers"], tools=tools, ask_user=ask_user, replays=False
     )
-    return _again(
-        trace,
-        corpus,
-        now,
-        api_base,
-        headers or {},
-        on_event,
-        offers,
-        replays=False,
+    anew = Anew(
+        limits=_limits_now(limits_of(trace), limits, raised or {}),
+        offers=offers,
+        headers=headers or {},
+        api_base=api_base,
+        on_event=on_event,
         on_text=on_text,
     )
+    return _again(trace, corpus, anew, replays=False)
 
 
 def replay(
@@ -103,7 +98,8 @@ def replay(
         )
     sent = dict.fromkeys(started(trace).options["headers"], "")
     offers = offers_again(started(trace).options["offers"], tools=(), ask_user=None, replays=True)
-    return _again(trace, corpus, limits_of(trace), None, sent, on_event, offers, replays=True)
+    anew = Anew(limits=limits_of(trace), offers=offers, headers=sent, on_event=on_event)
+    return _again(trace, corpus, anew, replays=True)
 
 
 def _read(run: str | Path) -> Trace:
@@ -111,28 +107,9 @@ def _read(run: str | Path) -> Trace:
     return read_trace(path)
 
 
-def _again(
-    trace: Trace,
-    corpus: Corpus | Source | None,
-    limits: Limits,
-    api_base: str | None,
-    headers: Mapping[str, str],
-    on_event: Callable[[Event], None] | None,
-    offers: Offers,
-    *,
-    replays: bool,
-    on_text: Callable[[ReplyText], None] | None = None,
-) -> Answer:
+def _again(trace: Trace, corpus: Corpus | Source | None, anew: Anew, *, replays: bool) -> Answer:
     root = started(trace)
-    options = from_trace(
-        trace,
-        limits=limits,
-        headers=headers,
-        api_base=api_base,
-        on_event=on_event,
-        on_text=on_text,
-        offers=offers,
-    )
+    options = from_trace(trace, anew)
     with _opened(corpus, root.options["source"]) as found:
         _check_corpus(found, root.corpus)
         return answer_of(
@@ -174,6 +151,17 @@ def _check_corpus(corpus: Corpus, recorded: Mapping[str, Any]) -> None:
         + (", with other paths or texts" if now == then else ""),
         hint="check out the same state of the source, or ask again to start anew",
     )
+
+
+def _limits_now(then: Limits, given: Limits | None, raised: Mapping[str, Any]) -> Limits:
+    """Return the limits that a run goes on with.
+
+    Raises:
+        UsageError: one is lower than it was.
+    """
+    now = replace(given or then, **raised)
+    _check_limits(now, then)
+    return now
 
 
 def _check_limits(now: Limits, then: Limits) -> None:

@@ -12,7 +12,6 @@ from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.citations import CitationCheck
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.hosted import HostSide
-from rlm_rag.engine.lineup import open_lineup
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.rlm import Repl, open_repl
@@ -51,20 +50,14 @@ class BareRepl:
             ModelError: a name or key that cannot be used.
         """
         async with AsyncExitStack() as stack:
-            limits, share = options.limits, options.share if has_model else None
-            lineup = await stack.enter_async_context(
-                open_lineup(
-                    options.names,
-                    options.asking,
-                    limits=limits if has_model else replace(limits, usd=None),
-                    cache=options.cache,
-                    absent=None if has_model else NO_MODEL,
-                    share=share,
-                )
-            )
+            limits, asked = options.limits, options
+            if not has_model:
+                asked = replace(options, limits=replace(limits, usd=None), share=None)
+            absent = None if has_model else NO_MODEL
+            lineup = await stack.enter_async_context(asked.lineup(absent=absent))
             view = View(corpus, retriever)
             stack.push_async_callback(view.aclose)
-            budget = Budget(limits, share=share)
+            budget = Budget(limits, share=asked.share)
             tree = Tree(
                 budget=budget,
                 limits=limits,

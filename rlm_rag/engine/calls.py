@@ -10,7 +10,9 @@ from typing import Any, Literal, TypeGuard
 from rlm_rag.engine import meter
 from rlm_rag.engine.admission import CallEstimate, LimitReached, Reservation
 from rlm_rag.engine.answer import StopReason
+from rlm_rag.engine.attempts import Attempts
 from rlm_rag.engine.budget import Budget
+from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.live import LiveReply, ReplyText
@@ -70,14 +72,18 @@ class _Asking:
     messages: tuple[Message, ...]
     prompt_tokens: int
     role: Role
-    block: int | None
-    seq: int | None
-    item: int | None
+    caller: Caller | None
     turn: int | None
     max_output_tokens: int | None
     final: bool
-    summary: bool = False
-    stop: tuple[str, ...] = ()
+    summary: bool
+    stop: tuple[str, ...]
+
+    @property
+    def place(self) -> tuple[int | None, int | None, int | None]:
+        """The block that it was asked from, the order in it, the place in its batch."""
+        caller = self.caller
+        return (None, None, None) if caller is None else (caller.block, caller.seq, caller.item)
 
 
 class ModelCalls:
@@ -118,9 +124,7 @@ class ModelCalls:
         messages: Sequence[Message],
         *,
         role: Role,
-        block: int | None = None,
-        seq: int | None = None,
-        item: int | None = None,
+        caller: Caller | None = None,
         turn: int | None = None,
         max_output_tokens: int | None = None,
         final: bool = False,
@@ -130,26 +134,17 @@ class ModelCalls:
         """Send one call, retries included; `final` draws on what was reserved for the last one.
 
         Where only calls in flight keep it from fitting the limits, it waits for them. A root
-        call is known by its `turn`, one for a `summary` of older turns apart; a leaf call by its
-        place: `block`, `seq`, `item`.
+        call is known by its `turn`, one for a `summary` of older turns apart; a leaf call by the
+        place of its `caller`.
 
         Raises:
             LimitReached: the call does not fit what is left; nothing was sent.
             ModelError: the provider could not serve it.
         """
         ordered = alternate(messages)
+        tokens = count_message_tokens(ordered)
         asking = _Asking(
-            ordered,
-            count_message_tokens(ordered),
-            role,
-            block,
-            seq,
-            item,
-            turn,
-            max_output_tokens,
-            final,
-            summary,
-            stop,
+            ordered, tokens, role, caller, turn, max_output_tokens, final, summary, stop
         )
         recorded = self._recorded(asking)
         if recorded is not None and recorded.completion is not None:
@@ -200,13 +195,12 @@ class ModelCalls:
             return past.summary_reply(run, asking.turn)
         if asking.turn is not None:
             return past.root_reply(run, asking.turn)
-        return past.leaf_reply(run, asking.block, asking.seq, asking.item, asking.messages)
+        return past.leaf_reply(run, *asking.place, asking.messages)
 
     def _twin(self, asking: _Asking) -> Completion | None:
         if asking.role == "root":
             return None
-        place = (asking.block, asking.seq, asking.item)
-        return self._past.twin(self._run_id, *place, asking.messages)
+        return self._past.twin(self._run_id, *asking.place, asking.messages)
 
     def _expect_final(self, model: PricedModel, asking: _Asking) -> None:
         """The last root call has the same history before it, so it costs about as much."""
@@ -257,7 +251,7 @@ class ModelCalls:
             request = replace(request, max_output_tokens=sending.cap)
         call = self._record_call(model, asking, reservation.estimate)
         started = time.monotonic()
-        attempts = _Attempts(self._budget, reservation, self._check_not_refused)
+        attempts = Attempts(self._budget, reservation, self._check_not_refused)
         live = self._live(asking, call, attempts)
         if live is not None:
             request = replace(request, on_text=live.piece)
@@ -269,10 +263,7 @@ class ModelCalls:
                 owner=self._run_id,
                 before_attempt=attempts.begin,
                 after_loss=attempts.lose,
-                patience=Patience(
-                    seconds=self._timeout(asking.final),
-                    queue_seconds=self._budget.seconds_left(final=asking.final),
-                ),
+                patience=self._patience(asking.final),
             )
         except (ModelError, LimitReached) as error:
             said = f"not sent: {error.detail}" if isinstance(error, LimitReached) else told(error)
@@ -289,7 +280,7 @@ class ModelCalls:
         self._record_reply(call, completion.model, completion, started)
         return completion
 
-    def _live(self, asking: _Asking, call: int, attempts: _Attempts) -> LiveReply | None:
+    def _live(self, asking: _Asking, call: int, attempts: Attempts) -> LiveReply | None:
         """Return what tells a root model's reply as it comes, where somebody listens."""
         if self._on_text is None or asking.role != "root" or asking.summary:
             return None
@@ -331,21 +322,27 @@ class ModelCalls:
             return self._limits.call_seconds
         return min(self._limits.call_seconds, max(left, LEAST_SECONDS))
 
+    def _patience(self, final: bool) -> Patience:
+        return Patience(
+            seconds=self._timeout(final), queue_seconds=self._budget.seconds_left(final=final)
+        )
+
     def _record_call(
         self, model: PricedModel, asking: _Asking, estimate: CallEstimate | None = None
     ) -> int:
         self._sent += 1
         messages = () if asking.role == "root" else asking.messages
+        block, seq, item = asking.place
         self._recorder.record(
             events.CallSent(
                 run=self._run_id,
                 call=self._sent,
                 role=asking.role,
                 model=model.name,
-                block=asking.block,
-                seq=asking.seq,
+                block=block,
+                seq=seq,
                 messages=[{"role": m.role, "content": m.content} for m in messages],
-                item=asking.item,
+                item=item,
                 estimate={} if estimate is None else estimate.to_dict(),
                 summary=asking.summary,
             )
@@ -389,54 +386,6 @@ class _Sending:
     def was_cut(self, reply: Completion) -> bool:
         """Whether a reply ends where the limits ended it, so that with others it were longer."""
         return reply.finish_reason == "length" and self.cap != self.wanted
-
-
-class _Attempts:
-    """The requests of one call, `begun` of them sent so far.
-
-    One without a reply that may have been billed all the same is counted at its estimate, and
-    the next has to fit beside it. `check` may raise, so that none is sent.
-    """
-
-    def __init__(self, budget: Budget, reservation: Reservation, check: Callable[[], None]) -> None:
-        self._check = check
-        self._budget = budget
-        self._reservation = reservation
-        self.begun = 0
-        self._lost = Usage()
-        self._is_lost = False
-        self._since_loss = 0
-
-    async def begin(self) -> None:
-        self._check()
-        if self._is_lost:
-            self._lost += self._budget.settle(self._reservation, None)
-            self._is_lost, self._since_loss = False, 0
-            self._reservation = await self._budget.admit_again(self._reservation)
-        elif self.begun:
-            await self._budget.admit_retry(self._reservation)
-        self.begun += 1
-        self._since_loss += 1
-
-    def lose(self) -> None:
-        self._is_lost = True
-
-    def answered(self, usage: Usage) -> Usage:
-        return self._settled(replace(usage, calls=self._since_loss))
-
-    def failed(self) -> Usage:
-        return self._settled(None if self._is_lost else Usage(calls=self._since_loss))
-
-    def unknown(self) -> Usage:
-        """A cancelled request may have been billed: count what had been set aside for it."""
-        return self._settled(None)
-
-    def _settled(self, usage: Usage | None) -> Usage:
-        """Count what was spent, where a request was sent at all, and return it."""
-        if self._since_loss:
-            return self._lost + self._budget.settle(self._reservation, usage)
-        self._budget.release(self._reservation)
-        return self._lost
 
 
 def told(error: ModelError) -> str:

@@ -13,7 +13,6 @@ from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.delegation import delegation_of
-from rlm_rag.engine.lineup import open_lineup
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.subcalls import LeafReply
@@ -54,27 +53,20 @@ async def read_documents(
         ModelError: a model's name or key cannot be used, also where only the provider knew.
     """
     options = order.options
+    calls = ModelCalls(
+        run_id=order.run_id,
+        budget=budget,
+        limits=options.limits,
+        recorder=recorder,
+        past=Past(),
+        keeps_final=False,
+        ends_at_refusal=True,
+    )
+    told = _Told(tell, calls, budget)
     async with AsyncExitStack() as stack:
-        lineup = await stack.enter_async_context(
-            open_lineup(
-                options.names,
-                options.asking,
-                limits=options.limits,
-                cache=options.cache,
-                share=options.share,
-            )
-        )
+        lineup = await stack.enter_async_context(options.lineup())
         view = View(order.corpus, order.retriever)
         stack.push_async_callback(view.aclose)
-        calls = ModelCalls(
-            run_id=order.run_id,
-            budget=budget,
-            limits=options.limits,
-            recorder=recorder,
-            past=Past(),
-            keeps_final=False,
-            ends_at_refusal=True,
-        )
         delegation = delegation_of(
             calls,
             run_id=order.run_id,
@@ -84,27 +76,40 @@ async def read_documents(
             recorder=recorder,
             concurrency=options.limits.concurrency,
         )
-
-        untold: list[RlmRagError] = []
-
-        def take(path: str, reply: LeafReply) -> None:
-            # Where the time is over, a request may end by its own clock before it is cancelled.
-            is_over = calls.refusal is not None or budget.seconds_left() == 0
-            if not reply.ok and reply.limit is None and is_over:
-                return
-            try:
-                tell(path, reply)
-            except RlmRagError as error:
-                untold.append(error)
-                calls.refusal = LimitReached("errors", error.message)
-
         await delegation.delegate.map_files(
             list(order.paths),
             order.prompt,
             caller=Caller(0, 1, seconds=budget.seconds_left()),
-            tell=take,
+            tell=told.take,
         )
-        failure = untold[0] if untold else calls.refusal
+        told.check()
+        return lineup.warnings
+
+
+class _Told:
+    """Tells of replies, and ends the calls once one could not be told."""
+
+    def __init__(
+        self, tell: Callable[[str, LeafReply], None], calls: ModelCalls, budget: Budget
+    ) -> None:
+        self._tell = tell
+        self._calls = calls
+        self._budget = budget
+        self._failure: RlmRagError | None = None
+
+    def take(self, path: str, reply: LeafReply) -> None:
+        # Where the time is over, a request may end by its own clock before it is cancelled.
+        is_over = self._calls.refusal is not None or self._budget.seconds_left() == 0
+        if not reply.ok and reply.limit is None and is_over:
+            return
+        try:
+            self._tell(path, reply)
+        except RlmRagError as error:
+            self._failure = self._failure or error
+            self._calls.refusal = LimitReached("errors", error.message)
+
+    def check(self) -> None:
+        """Raise what ended the calls, if anything did."""
+        failure = self._failure or self._calls.refusal
         if failure is not None:
             raise failure
-        return lineup.warnings

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from rlm_rag.engine.limits import Limits
-from rlm_rag.engine.lineup import ModelNames, ModelSettings
+from rlm_rag.engine.lineup import Lineup, ModelNames, ModelSettings, open_lineup
 from rlm_rag.engine.live import ReplyText
 from rlm_rag.engine.offers import NOTHING, Offers
 from rlm_rag.engine.pool import Share
@@ -41,6 +42,17 @@ class RunOptions:
     share: Share | None = None
     on_text: Callable[[ReplyText], None] | None = None
     ray: str | None = None
+
+    def lineup(self, *, absent: str | None = None) -> AbstractAsyncContextManager[Lineup]:
+        """Open the models, as `open_lineup` does."""
+        return open_lineup(
+            self.names,
+            self.asking,
+            limits=self.limits,
+            cache=self.cache,
+            absent=absent,
+            share=self.share,
+        )
 
 
 def to_record(
@@ -78,16 +90,22 @@ def to_record(
     }
 
 
-def from_trace(
-    trace: Trace,
-    *,
-    limits: Limits,
-    headers: Mapping[str, str],
-    api_base: str | None,
-    on_event: Callable[[Event], None] | None,
-    on_text: Callable[[ReplyText], None] | None,
-    offers: Offers,
-) -> RunOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anew:
+    """What a run that is taken up again is given anew, since its trace keeps none of it.
+
+    `api_base` None is the run's own.
+    """
+
+    limits: Limits
+    offers: Offers
+    headers: Mapping[str, str]
+    api_base: str | None = None
+    on_event: Callable[[Event], None] | None = None
+    on_text: Callable[[ReplyText], None] | None = None
+
+
+def from_trace(trace: Trace, anew: Anew) -> RunOptions:
     """Return the options of a run that is taken up again.
 
     Raises:
@@ -95,23 +113,18 @@ def from_trace(
         UsageError: the run sent headers that are not given.
     """
     recorded = started(trace).options
-    missing = [name for name in recorded["headers"] if name not in headers]
-    if missing:
-        raise UsageError(
-            f"the run sent headers that are not given now: {', '.join(missing)}",
-            hint="traces keep no header's value; give headers={...}",
-        )
+    _check_headers(recorded["headers"], anew.headers)
     cache = recorded["cache"]
     return RunOptions(
         names=_names(recorded["models"]),
         asking=ModelSettings(
-            api_base=api_base or recorded["api_base"],
-            headers=headers,
+            api_base=anew.api_base or recorded["api_base"],
+            headers=anew.headers,
             price=recorded["price"],
             temperature=recorded["temperature"],
             extra=recorded["extra"],
         ),
-        limits=limits,
+        limits=anew.limits,
         sandbox=recorded["sandbox"],
         sandbox_image=recorded["sandbox_image"],
         worker_limits=replace(
@@ -123,10 +136,19 @@ def from_trace(
         system_prompt=recorded["system_prompt"],
         trace=trace.path.parent,
         cache=cache if isinstance(cache, bool) else Path(cache),
-        on_event=on_event,
-        on_text=on_text,
-        offers=offers,
+        on_event=anew.on_event,
+        on_text=anew.on_text,
+        offers=anew.offers,
     )
+
+
+def _check_headers(sent: Sequence[str], given: Mapping[str, str]) -> None:
+    missing = [name for name in sent if name not in given]
+    if missing:
+        raise UsageError(
+            f"the run sent headers that are not given now: {', '.join(missing)}",
+            hint="traces keep no header's value; give headers={...}",
+        )
 
 
 def _names(models: Mapping[str, Any]) -> ModelNames:

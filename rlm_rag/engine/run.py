@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from rlm_rag.engine.added import Added
 from rlm_rag.engine.admission import CallEstimate
 from rlm_rag.engine.answer import Answer, denies, usage_dict
 from rlm_rag.engine.budget import Budget
+from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.carried import Carried, Exchange
 from rlm_rag.engine.citations import CitationCheck, content_digest
 from rlm_rag.engine.coverage import Coverage, not_looked_at
@@ -23,7 +24,7 @@ from rlm_rag.engine.ending import Driver, Ending
 from rlm_rag.engine.form import Form, Unfit, bare, prose_of
 from rlm_rag.engine.hosted import HostSide
 from rlm_rag.engine.images import read_images
-from rlm_rag.engine.lineup import Lineup, open_lineup
+from rlm_rag.engine.lineup import Lineup
 from rlm_rag.engine.options import RunOptions, to_record
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.prompts.texts import profile_name
@@ -123,7 +124,8 @@ class Run:
 
     async def _execute(self) -> Answer:
         async with AsyncExitStack() as stack:
-            lineup = await stack.enter_async_context(self._open_lineup())
+            absent = _ONLY_REPEATED if self._past.is_over else None
+            lineup = await stack.enter_async_context(self._options.lineup(absent=absent))
             recorder = self._open_recorder()
             stack.callback(recorder.close)
             budget, coverage = self._carried_over()
@@ -168,17 +170,6 @@ class Run:
         ):
             if name not in known:
                 raise UsageError(f"there is no {kind} {name!r}", hint=f"one of {', '.join(known)}")
-
-    def _open_lineup(self) -> AbstractAsyncContextManager[Lineup]:
-        options = self._options
-        return open_lineup(
-            options.names,
-            options.asking,
-            limits=options.limits,
-            cache=options.cache,
-            absent=_ONLY_REPEATED if self._past.is_over else None,
-            share=options.share,
-        )
 
     def _carried_over(self) -> tuple[Budget, Coverage]:
         """Return a budget and a coverage with what the past has of them."""
@@ -240,7 +231,8 @@ class Run:
     ) -> Asked:
         """Put together what every strategy of the run shares, and choose the first."""
         options, limits, carried = self._options, self._options.limits, self._carried
-        images = read_images(self._images, model=lineup.root.name, facts=lineup.root.facts)
+        # Before any worker starts: an image that cannot be shown is told at once.
+        assignment = self._assignment(lineup.root)
         added = None if carried is None else Added(carried.added)
         view = View(self._corpus, self._retriever, added=added)
         stack.push_async_callback(view.aclose)
@@ -263,15 +255,17 @@ class Run:
             commit=await self._commit(),
             on_text=options.on_text,
         )
-        assignment = Assignment(
+        return Asked(strategy, tree, assignment, view)
+
+    def _assignment(self, root: PricedModel) -> Assignment:
+        return Assignment(
             run_id=self._run_id,
             question=self._question,
-            root=lineup.root,
-            images=images,
+            root=root,
+            images=read_images(self._images, model=root.name, facts=root.facts),
             form=self._form,
-            carried=carried,
+            carried=self._carried,
         )
-        return Asked(strategy, tree, assignment, view)
 
     def _strategy(self, view: View, lineup: Lineup) -> str:
         options = self._options

@@ -186,9 +186,7 @@ class SubCalls:
             model,
             messages,
             role="sub",
-            block=caller.block,
-            seq=caller.seq,
-            item=caller.item,
+            caller=caller,
             max_output_tokens=max_tokens,
         )
 
@@ -240,11 +238,14 @@ async def gather_within(
     for worker in workers:
         if not worker.cancelled():
             worker.result()
-    late = failed(
+    return [_late(seconds) if reply is None else reply for reply in replies]
+
+
+def _late(seconds: float | None) -> LeafReply:
+    return failed(
         f"no reply within {seconds or 0:g} s, so it was stopped; spawn(function, ...) lets a call "
         "go on while other blocks run"
     )
-    return [late if reply is None else reply for reply in replies]
 
 
 def _too_long(error: ContextWindowError, messages: Sequence[Message]) -> str:

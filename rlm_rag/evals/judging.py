@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rlm_rag.engine.admission import LimitReached
 from rlm_rag.engine.budget import Budget
+from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings, open_lineup
@@ -81,8 +82,7 @@ class Judge:
                     lineup.root,
                     [Message("user", prompt)],
                     role="sub",
-                    block=0,
-                    seq=1,
+                    caller=Caller(0, 1),
                     max_output_tokens=REPLY_TOKENS,
                 )
         finally:
