@@ -3,7 +3,8 @@
 Models are played by a loopback server, which the environment names as it would name a user's
 gateway. What a page shows is typed as it stands, but for this: the addresses of servers are
 those of the tests' own, and a benchmark asks one sample of the shortest length in place of
-hundreds.
+hundreds. `pip` and `scripts/demo` are looked at here and run by `test_apart`; `llama-server` is
+somebody else's, and its place is taken by the loopback server.
 """
 
 from __future__ import annotations

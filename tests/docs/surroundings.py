@@ -80,7 +80,7 @@ def _project(folder: Path) -> None:
 
 def _commit(folder: Path, *tags: str) -> None:
     """Make a folder a repository of two commits, each with a tag where there are some."""
-    _git(folder, "init", "--quiet", "--initial-branch=main")
+    _git(folder, "init", "--quiet", "--initial-branch=main", "--template=")
     _git(folder, "add", ".")
     for number, tag in enumerate(tags or ("", "")):
         (folder / "CHANGES.md").write_text(f"The default port was changed, {number} times.\n")
