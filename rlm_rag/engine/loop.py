@@ -13,35 +13,25 @@ from collections.abc import Mapping, Sequence
 from rlm_rag.counts import counted
 from rlm_rag.engine.admission import LimitReached
 from rlm_rag.engine.answer import StopReason
-from rlm_rag.engine.budget import Budget
-from rlm_rag.engine.calls import ModelCalls, PricedModel
-from rlm_rag.engine.carried import Carried, Left
+from rlm_rag.engine.calls import ModelCalls
+from rlm_rag.engine.carried import Left
 from rlm_rag.engine.compaction import Compaction
-from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.ending import Ending
 from rlm_rag.engine.guidance import LOOK_FIRST, Guide
 from rlm_rag.engine.hints import Hints
-from rlm_rag.engine.history import History, RanBlock, error_text, feedback, status_line
-from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.history import History, RanBlock, feedback, status_line
 from rlm_rag.engine.memory import Memory
-from rlm_rag.engine.past import Past
 from rlm_rag.engine.prompts.texts import Profile
 from rlm_rag.engine.reply import Block, ParsedReply, parse_reply
 from rlm_rag.engine.stated import stated_answer
 from rlm_rag.engine.tasks import Tasks
+from rlm_rag.engine.tree import Assignment, Tree
+from rlm_rag.engine.workbench import EXCERPT_CHARS, Workbench
 from rlm_rag.errors import ContextWindowError, ModelError, SandboxError
 from rlm_rag.models.base import Completion
-from rlm_rag.sandbox.calls import uncounted
-from rlm_rag.sandbox.session import BlockResult, Said, Session
 from rlm_rag.trace import events
-from rlm_rag.trace.recorder import Recorder
 
-LAST_LOOK_SECONDS = 2.0
-LOOK_START_SECONDS = 1.0
-LOOK_BACK_SECONDS = 0.4
-"""An interrupted run returns within a second; a block that ends by itself needs 20 ms for it."""
-EXCERPT_CHARS = 2000
 STUMBLES = 2
 """After so many turns without a block that parses come the small profile's prompts: one such turn
 happens to any model. A blind answer is enough alone: what comes after it is the answer."""
@@ -61,59 +51,39 @@ class Loop:
 
     def __init__(
         self,
+        tree: Tree,
+        assignment: Assignment,
         *,
-        run_id: str,
         guide: Guide,
         history: History,
-        session: Session,
+        bench: Workbench,
         calls: ModelCalls,
+        compaction: Compaction,
         tasks: Tasks,
-        root: PricedModel,
-        budget: Budget,
-        limits: Limits,
-        recorder: Recorder,
         doubts: Doubts,
-        coverage: Coverage,
-        past: Past,
         simpler: Profile | None = None,
-        carried: Carried | None = None,
     ) -> None:
-        self._run_id = run_id
+        self._run_id = assignment.run_id
+        self._root = assignment.root
+        self._budget = tree.budget
+        self._limits = tree.limits
+        self._recorder = tree.recorder
+        self._past = tree.past
         self._guide = guide
-        self._past = past
         self._history = history
-        self._session = session
+        self._bench = bench
         self._calls = calls
+        self._compaction = compaction
         self._tasks = tasks
-        self._root = root
-        self._budget = budget
-        self._limits = limits
-        self._recorder = recorder
         self._doubts = doubts
-        self._coverage = coverage
+        self._simpler = simpler
         self._hints = Hints()
         self._memory = Memory()
-        self._compaction = Compaction(
-            run_id=run_id,
-            history=history,
-            calls=calls,
-            root=root,
-            budget=budget,
-            recorder=recorder,
-            past=past,
-        )
-        self._simpler = simpler
         self._stumbles = 0
         self._doubted: Ending | None = None
         self._ran_well = False
         self._blockless = 0
-        self._carried = carried
-        self._block = 0 if carried is None else carried.block
-        self._in_block = False
         self._errors = 0
-        self._candidate = ""
-        self._last_output = ""
-        self._variables = () if carried is None else carried.names
         self._inbox: list[str] = []
         self._began = time.monotonic()
         self.iterations = 0
@@ -132,7 +102,7 @@ class Loop:
 
     def so_far(self) -> str:
         """The answer that it would give if it had to end now; empty where it has none."""
-        return self._candidate
+        return self._bench.candidate
 
     def elapsed_seconds(self) -> float:
         """Time since it was made."""
@@ -159,25 +129,15 @@ class Loop:
 
     async def look_back(self) -> None:
         """Take what `answer` holds in a block that was cut short, for `interrupted`."""
-        if self._in_block:
-            try:
-                async with asyncio.timeout(LOOK_BACK_SECONDS):
-                    await self._look()
-            except TimeoutError:
-                return
+        await self._bench.look_back()
 
     def interrupted(self) -> Ending:
         """Return what there is, without another call; for a run that was cancelled."""
-        return self._fallback("interrupted", "interrupted", "the run was interrupted")
+        return self._bench.ending("interrupted", "interrupted", "the run was interrupted")
 
     async def leave(self, *, seconds: float) -> Left:
         """Return its messages, and the variables of its REPL."""
-        kept = await self._session.keep(seconds=seconds)
-        return Left(
-            [(turn, message.role, message.content) for turn, message in self._history.turns],
-            {**kept.state(), "last_block": self._block},
-            self._variables,
-        )
+        return await self._bench.leave(seconds=seconds)
 
     async def _turns(self) -> Ending:
         for turn in range(1, self._limits.iterations + 1):
@@ -282,7 +242,7 @@ class Loop:
             return None
         if parsed.final is not None and parsed.final.strip():
             ending = Ending(parsed.final, "answered", is_cut=reply.finish_reason == "length")
-            return await self._accepted(ending, notes, computed=False, blind=self._is_blind())
+            return await self._accepted(ending, notes, computed=False, blind=self._bench.is_unused)
         self._blockless += 1
         is_text = reply.text.strip() and reply.finish_reason == "stop" and parsed.final is None
         if self._blockless > 1 and self._ran_well and is_text:
@@ -291,14 +251,6 @@ class Loop:
         no_block = LOOK_FIRST if self._guide.is_on and not self._ran_well else NO_BLOCK
         notes.append(no_block if parsed.final is None else EMPTY_FINAL)
         return None
-
-    def _is_blind(self) -> bool:
-        """Whether no block has run, here or in the conversation so far."""
-        return self._block == 0 and not self._goes_on()
-
-    def _goes_on(self) -> bool:
-        """Whether a conversation was before it."""
-        return self._carried is not None and bool(self._carried.exchanges)
 
     async def _accepted(
         self, ending: Ending, notes: list[str], *, computed: bool, blind: bool = False
@@ -312,7 +264,7 @@ class Loop:
         doubt = await self._doubts.about(ending.text, computed=computed, blind=blind)
         if doubt is None:
             return ending
-        if not computed and not self._ran_well and not self._goes_on():
+        if not computed and not self._ran_well and not self._bench.goes_on:
             self._stumbles += STUMBLES
         notes.append(doubt)
         return None
@@ -322,13 +274,13 @@ class Loop:
     ) -> tuple[list[RanBlock], Ending | None]:
         ran: list[RanBlock] = []
         for position, block in enumerate(blocks):
-            result = await self._run_block(turn, block.code)
-            ran.append(RanBlock(self._block, block.code, result))
+            result = await self._bench.run(turn, block.code)
+            ran.append(RanBlock(self._bench.block, block.code, result))
             ready = result.answer is not None and result.answer.ready
             if ready and result.error is None:
                 skipped = _skipped(blocks, position)
                 ending = await self._set_by(block, skipped, notes)
-                if ending is not None or self._candidate.strip():
+                if ending is not None or self._bench.candidate.strip():
                     notes += skipped
                     return ran, ending
                 notes.append(EMPTY_ANSWER)
@@ -343,46 +295,11 @@ class Loop:
         self, block: Block, skipped: tuple[str, ...], notes: list[str]
     ) -> Ending | None:
         """Return the ending of a block that set the answer; None where it is not accepted."""
-        if not self._candidate.strip():
+        if not self._bench.candidate.strip():
             return None
-        ending = Ending(self._candidate, "answered", notes=skipped)
-        computed = (stated_answer([block]) or "").strip() != self._candidate.strip()
+        ending = Ending(self._bench.candidate, "answered", notes=skipped)
+        computed = (stated_answer([block]) or "").strip() != self._bench.candidate.strip()
         return await self._accepted(ending, notes, computed=computed)
-
-    async def _run_block(self, turn: int, code: str) -> BlockResult:
-        self._block += 1
-        run, block = self._run_id, self._block
-        self._coverage.ran(code)
-        self._recorder.record(events.BlockStarted(run=run, turn=turn, block=block, code=code))
-        self._in_block = True
-        if self._history.folded or self._carried is not None:
-            self._session.tell_history(self._record())
-        # A child's block has a clock of its own, and is no time of its parent's block.
-        with uncounted():
-            result = await self._session.run(
-                code,
-                block=block,
-                timeout_seconds=self._limits.cell_seconds,
-                output_chars=self._guide.output_chars(self._limits.output_chars),
-            )
-        self._in_block = False
-        self._variables = result.variables
-        self._take_candidate(result)
-        self._last_output = result.stdout or self._last_output
-        self._recorder.record(
-            events.BlockOutput(
-                run=run,
-                block=block,
-                stdout=result.stdout,
-                stderr=result.stderr,
-                value=result.value,
-                error=error_text(result.error) if result.error else None,
-                seconds=round(result.seconds, 6),
-                waited_seconds=round(result.waited_seconds, 6),
-                restarted=result.restarted,
-            )
-        )
-        return result
 
     async def _end_by(self, stop_reason: StopReason, detail: str) -> Ending:
         """End with one last root call, or, where that fails, with what there is."""
@@ -398,10 +315,10 @@ class Loop:
         try:
             completion = await self._complete(turn, final=True)
         except (ModelError, LimitReached):
-            return self._fallback(stop_reason, detail, detail)
+            return self._bench.ending(stop_reason, detail, detail)
         text = await self._last_text(completion.text)
         if not text.strip():
-            return self._fallback(stop_reason, detail, detail)
+            return self._bench.ending(stop_reason, detail, detail)
         return Ending(
             text,
             stop_reason,
@@ -414,8 +331,8 @@ class Loop:
         """Return the answer that a last reply gives, also where it gives it as code."""
         parsed = parse_reply(reply)
         if parsed.final_var is not None:
-            result = await self._look(f"FINAL_VAR({parsed.final_var!r})")
-            return self._candidate if result is not None else ""
+            result = await self._bench.look(f"FINAL_VAR({parsed.final_var!r})")
+            return self._bench.candidate if result is not None else ""
         if parsed.final is not None or not parsed.blocks:
             return parsed.final or reply
         stated = stated_answer(parsed.blocks)
@@ -424,17 +341,17 @@ class Loop:
         only_code = len(reply.strip().splitlines()) <= sum(
             block.code.count("\n") + 3 for block in parsed.blocks
         )
-        return self._candidate if only_code else reply
+        return self._bench.candidate if only_code else reply
 
     async def _last_request(self, detail: str) -> str:
         parts = [f"The run ends here: {detail}. No more code will run."]
-        kept = await self._look()
-        if self._candidate:
-            parts.append(f"Your answer so far:\n{self._candidate}")
+        kept = await self._bench.look()
+        if self._bench.candidate:
+            parts.append(f"Your answer so far:\n{self._bench.candidate}")
         if kept is not None and kept.value:
             parts.append(f"`answers`: {kept.value}")
-        if self._variables:
-            names = ", ".join(f"{name} ({kind})" for name, kind, _ in self._variables[:50])
+        if self._bench.variables:
+            names = ", ".join(f"{name} ({kind})" for name, kind, _ in self._bench.variables[:50])
             parts.append(f"Your variables: {names}")
         results = self._tasks.unfetched_results()
         if results:
@@ -447,42 +364,9 @@ class Loop:
             parts.append(self._doubts.form.instruction)
         return "\n\n".join(parts)
 
-    async def _look(self, code: str = "answers or None") -> BlockResult | None:
-        """Run a last piece of code, for what `answer` and other names hold."""
-        try:
-            async with asyncio.timeout(LAST_LOOK_SECONDS + LOOK_START_SECONDS):
-                result = await self._session.look(
-                    code,
-                    block=self._block + 1,
-                    timeout_seconds=LAST_LOOK_SECONDS,
-                    output_chars=EXCERPT_CHARS * 2,
-                )
-        except (SandboxError, TimeoutError):
-            return None
-        self._take_candidate(result)
-        return result
-
-    def _take_candidate(self, result: BlockResult) -> None:
-        if result.answer is not None and result.answer.content.strip():
-            self._candidate = result.answer.content
-
     def _broken(self, detail: str) -> Ending:
         self._recorder.record(events.LimitReached(run=self._run_id, name="errors", detail=detail))
-        return self._fallback("errors", detail, detail)
-
-    def _fallback(self, stop_reason: StopReason, detail: str, why: str) -> Ending:
-        if self._candidate:
-            return Ending(self._candidate, stop_reason, detail)
-        text = f"No answer was reached: {why}."
-        if self._last_output.strip():
-            text += f"\n\nThe last output was:\n{self._last_output.strip()[-EXCERPT_CHARS:]}"
-        return Ending(text, stop_reason, detail, is_answer=False)
-
-    def _record(self) -> list[Said]:
-        before = () if self._carried is None else self._carried.said
-        number = 0 if self._carried is None else len(self._carried.exchanges)
-        own = (Said(number, turn, m.role, m.content) for turn, m in self._history.turns)
-        return [*before, *own]
+        return self._bench.ending("errors", detail, detail)
 
     def _status(self, turn: int) -> str:
         return self._guide.ended(status_line(turn, self._limits, self._budget))

@@ -12,6 +12,7 @@ from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.carried import before, described, variables
 from rlm_rag.engine.children import Children
+from rlm_rag.engine.compaction import Compaction
 from rlm_rag.engine.delegation import Delegation, delegation_of
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.first_look import first_look
@@ -28,6 +29,7 @@ from rlm_rag.engine.services import WAITING, Handler, Services
 from rlm_rag.engine.tasks import Tasks
 from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.engine.view import View
+from rlm_rag.engine.workbench import Workbench
 from rlm_rag.errors import WorkerLostError
 from rlm_rag.sandbox.session import ServiceError, Session, WorkerSetup
 from rlm_rag.sandbox.snapshots import KeptVariables
@@ -107,23 +109,33 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
         )
         guide = Guide(assignment.question, is_on=profile.name == "small")
         told = _helpers(tree, repl, assignment) + await _shown_first(repl, assignment, view, guide)
+        history = _history(tree, assignment, view, profile, guide, told, session.restored)
         yield Loop(
-            run_id=assignment.run_id,
+            tree,
+            assignment,
             guide=guide,
-            history=_history(tree, assignment, view, profile, guide, told, session.restored),
-            simpler=_simpler(tree, profile),
-            session=session,
+            history=history,
+            bench=Workbench(tree, assignment, session=session, history=history, guide=guide),
             calls=repl.calls,
+            compaction=_compaction(tree, assignment, history, repl.calls),
             tasks=repl.tasks,
-            root=assignment.root,
-            budget=tree.budget,
-            limits=tree.limits,
-            recorder=tree.recorder,
             doubts=doubts_of(tree, assignment, view, guide=guide),
-            coverage=tree.coverage,
-            past=tree.past,
-            carried=assignment.carried,
+            simpler=_simpler(tree, profile),
         )
+
+
+def _compaction(
+    tree: Tree, assignment: Assignment, history: History, calls: ModelCalls
+) -> Compaction:
+    return Compaction(
+        run_id=assignment.run_id,
+        history=history,
+        calls=calls,
+        root=assignment.root,
+        budget=tree.budget,
+        recorder=tree.recorder,
+        past=tree.past,
+    )
 
 
 def doubts_of(tree: Tree, assignment: Assignment, view: View, *, guide: Guide) -> Doubts:
