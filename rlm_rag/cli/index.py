@@ -55,20 +55,24 @@ def index(
 
         streams.result_json(to_json(built))
     else:
-        streams.result(
-            f"{counted(built.documents, 'document')}, {counted(built.windows, 'window')}, "
-            f"{_size(built.size_bytes)} in {counted(built.segments, 'segment')}; "
-            f"{counted(built.added, 'document')} indexed now"
-        )
-        if verify:
-            streams.result(f"{counted(built.damaged, 'damaged segment')}")
-        if built.shards:
-            streams.result(f"in {counted(built.shards, 'shard')} of a Ray cluster")
-        else:
-            streams.result(built.folder or _why_in_memory(keep=loading["keep"], failed=built.note))
+        _show(built, verify=verify, keep=loading["keep"])
     if built.note:
         streams.note(built.note)
     return DONE
+
+
+def _show(built: IndexResult, *, verify: bool, keep: bool) -> None:
+    streams.result(
+        f"{counted(built.documents, 'document')}, {counted(built.windows, 'window')}, "
+        f"{_size(built.size_bytes)} in {counted(built.segments, 'segment')}; "
+        f"{counted(built.added, 'document')} indexed now"
+    )
+    if verify:
+        streams.result(f"{counted(built.damaged, 'damaged segment')}")
+    if built.shards:
+        streams.result(f"in {counted(built.shards, 'shard')} of a Ray cluster")
+    else:
+        streams.result(built.folder or _why_in_memory(keep=keep, failed=built.note))
 
 
 def _why_in_memory(*, keep: bool, failed: str | None) -> str:

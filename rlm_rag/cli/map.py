@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -69,12 +70,7 @@ def map_(
     out = None if out == Path(STDIN) else out
     if out is None and not estimate:
         _check_prints(as_json=as_json)
-    # Answers that come on the same terminal show how far it is.
-    printing = out is None and terminal.is_terminal(sys.stdout)
-    questioner = take_questioner(
-        options | _OFFERS_NOTHING, sources=sources, shows_progress=not printing
-    )
-    questioner = _on_nodes(_unbounded(questioner))
+    questioner = _take_questioner(options, sources, prints=out is None)
     rlm = questioner.rlm(with_keys=not estimate)
     with (
         questioner.corpus(sources) as corpus,
@@ -91,6 +87,17 @@ def map_(
 
 # A map runs no blocks, and its answers are its record.
 _OFFERS_NOTHING = {"library": (), "artifacts": None, "verbose": False, "no_trace": True}
+
+
+def _take_questioner(
+    options: dict[str, Any], sources: Sequence[str], *, prints: bool
+) -> Questioner:
+    # Answers that come on the same terminal show how far it is.
+    shows_progress = not (prints and terminal.is_terminal(sys.stdout))
+    questioner = take_questioner(
+        options | _OFFERS_NOTHING, sources=sources, shows_progress=shows_progress
+    )
+    return _on_nodes(_unbounded(questioner))
 
 
 def _on_nodes(questioner: Questioner) -> Questioner:
