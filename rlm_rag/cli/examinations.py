@@ -28,6 +28,7 @@ PROBE_BYTES = 64 << 10
 GIT_SECONDS = 10
 LOCAL_MODELS_SHOWN = 5
 _EXTRA = re.compile(r"""([\w.-]+).*extra\s*==\s*["']([\w-]+)["']""")
+_BEFORE = re.compile(r"""python_version\s*<\s*["']3\.(\d+)["']""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,10 @@ def _extras() -> Check:
     extras: dict[str, bool] = {}
     for requirement in requirements:
         if match := _EXTRA.match(requirement):
+            before = _BEFORE.search(requirement)
+            needless = before is not None and sys.version_info >= (3, int(before[1]))
             whole = extras.get(match[2], True)
-            extras[match[2]] = whole and _version(match[1]) is not None
+            extras[match[2]] = whole and (needless or _version(match[1]) is not None)
     present = [name for name, whole in sorted(extras.items()) if whole]
     absent = [name for name, whole in sorted(extras.items()) if not whole]
     detail = f"installed: {', '.join(present) or 'none'}; not installed: {', '.join(absent)}"

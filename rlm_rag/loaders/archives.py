@@ -14,7 +14,6 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import IO, NamedTuple
 
 from rlm_rag.errors import SourceError
@@ -26,6 +25,7 @@ from rlm_rag.loaders.listing import JUNK, TOOLS_REASON, VERSION_CONTROL, VERSION
 from rlm_rag.loaders.options import Entry
 from rlm_rag.loaders.packed_names import ZIP_SUFFIXES, reason_by_packing, unpacked_name
 from rlm_rag.loaders.spool import Spool, Spooled
+from rlm_rag.loaders.zstandard import ZstandardFile
 
 MAX_MEMBERS = 500_000
 """Five times the largest source archives there are (Linux: 90,000 files)."""
@@ -187,20 +187,8 @@ def _decompressed(name: str, file: IO[bytes]) -> Readable:
     if lowered.endswith((".xz", ".txz")):
         return lzma.LZMAFile(file)
     if lowered.endswith((".zst", ".tzst")):
-        return _decompressed_by_zstd(name, file)
+        return ZstandardFile(name, file)
     return file
-
-
-def _decompressed_by_zstd(name: str, file: IO[bytes]) -> Readable:
-    try:
-        zstd = import_module("compression.zstd")
-    except ImportError as error:
-        raise SourceError(
-            f"Cannot read {name}: this Python has no Zstandard.",
-            hint="Use Python 3.14 or later, or unpack it first: zstd -d.",
-        ) from error
-    opened: Readable = zstd.ZstdFile(file)
-    return opened
 
 
 def _safe_path(name: str, intake: Intake) -> str:

@@ -42,6 +42,17 @@ def test_what_there_is_is_shown_and_keys_by_name_only(process: Run) -> None:
     assert done.returncode == (1 if failed else 0)
 
 
+@pytest.mark.parametrize(
+    ("before", "told"), [(3, "all installed: b"), (99, "installed: none; not installed: b")]
+)
+def test_an_extra_that_this_python_needs_no_package_for_counts_as_installed(
+    before: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = f"no-such-thing>=1; (python_version < '3.{before}') and extra == 'b'"
+    monkeypatch.setattr(examinations.importlib.metadata, "requires", lambda _: [wanted])
+    assert examinations._extras().detail == told
+
+
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """A working folder and a home without settings, and no slow examination."""

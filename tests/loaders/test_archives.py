@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import lzma
-import sys
 import tarfile
 import warnings
 import zipfile
@@ -16,9 +15,11 @@ from types import ModuleType
 import pytest
 
 from rlm_rag.errors import EmptyCorpusError, SourceError
-from rlm_rag.loaders import archives, bounded
+from rlm_rag.loaders import archives, bounded, zstandard
 from rlm_rag.loaders.source import load_corpus, load_sources
 
+ZSTANDARD = zstandard.find_zstandard()
+needs_zstandard = pytest.mark.skipif(ZSTANDARD is None, reason="needs rlm-rag[zstd]")
 SUFFIX_OF = {"gzip": "gz", "bz2": "bz2", "lzma": "xz"}
 FILES = {"p/b.py": b"b\n", "p/a.py": b"a\r\n", "p.txt": "é".encode("latin-1"), "p/x.bin": b"\0"}
 
@@ -224,9 +225,48 @@ def test_what_is_packed_within_a_folder_is_said_to_be_a_source_of_its_own(tmp_pa
     }
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python has it")
-def test_without_zstandard_it_is_said_what_to_do(tmp_path: Path) -> None:
+@needs_zstandard
+def test_zstandard_is_read_in_archives_and_by_itself(tmp_path: Path) -> None:
+    plain = tar(tmp_path / "a.tar", FILES).read_bytes()
+    for name in ("a.tar.zst", "a.TZST"):
+        path = tmp_path / name
+        # Two frames, as packing in parallel or appending leaves them.
+        path.write_bytes(ZSTANDARD.compress(plain[:700]) + ZSTANDARD.compress(plain[700:]))
+        found, skipped, told = load(path)
+        assert list(found) == ["p.txt", "p/a.py", "p/b.py"]
+        assert (skipped, len(told)) == ({"p/x.bin": "binary"}, 1)
+    notes = tmp_path / "notes.txt.zst"
+    notes.write_bytes(ZSTANDARD.compress("Größe\n".encode()))
+    assert load(notes)[0] == {"notes.txt": "Größe\n"}
+    notes.write_bytes(ZSTANDARD.compress(b"a" * 11))
+    with pytest.raises(SourceError, match="larger than 10 bytes"):
+        load(notes, max_file_bytes=10)
+
+
+@needs_zstandard
+@pytest.mark.parametrize("name", ["a.tar.zst", "a.txt.zst"])
+@pytest.mark.parametrize("damage", ["cut", "changed", "no frame", "too large a window"])
+def test_damaged_zstandard_is_said_to_be_damaged(tmp_path: Path, name: str, damage: str) -> None:
+    plain = tar(tmp_path / "a.tar", {"a.txt": bytes(range(256)) * 40}).read_bytes()
+    checksum = {ZSTANDARD.CompressionParameter.checksum_flag: 1}
+    whole = ZSTANDARD.compress(plain, options=checksum)
+    data = {
+        "cut": whole[: len(whole) // 2],
+        "changed": whole[:-1] + bytes([whole[-1] ^ 1]),
+        "no frame": b"plain text",
+        # A frame whose window is 2 GiB, which would be taken from memory.
+        "too large a window": b"\x28\xb5\x2f\xfd\x00\xa8" + bytes(50),
+    }[damage]
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(SourceError, match=name):
+        load(tmp_path / name)
+
+
+def test_without_zstandard_it_is_said_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zstandard, "_MODULES", ("compression.absent",))
     (tmp_path / "a.tar.zst").write_bytes(b"\x28\xb5\x2f\xfd")
     with pytest.raises(SourceError, match="no Zstandard") as raised:
         load(tmp_path / "a.tar.zst")
-    assert raised.value.hint == "Use Python 3.14 or later, or unpack it first: zstd -d."
+    assert raised.value.hint == "pip install 'rlm-rag[zstd]'"
