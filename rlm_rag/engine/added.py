@@ -43,25 +43,23 @@ class Added:
         Raises:
             Refused: the path cannot be one, or too much was added.
         """
-        return self._put(PREFIX + _plain(path), content)
+        name = PREFIX + _plain(path)
+        self.take(name, content)
+        return name
 
     def take(self, path: str, content: str) -> None:
-        """Add a document of a library, whose path under `added:/` may hold any character.
+        """Add a document under a path of `added:/` as it is, or replace the one there.
 
         Raises:
             Refused: too much was added.
         """
-        self._put(path, content)
-
-    def _put(self, name: str, content: str) -> str:
-        chars = self._chars + len(content) - len(self._documents.get(name, ""))
+        chars = self._chars + len(content) - len(self._documents.get(path, ""))
         if chars > MAX_CHARS:
             raise Refused(f"more than {MAX_CHARS:,} characters would be added to this run")
-        if name not in self._documents and len(self._documents) >= MAX_DOCUMENTS:
+        if path not in self._documents and len(self._documents) >= MAX_DOCUMENTS:
             raise Refused(f"{MAX_DOCUMENTS:,} documents were added already")
-        self._documents[name] = content
+        self._documents[path] = content
         self._chars, self._changed = chars, True
-        return name
 
     def check_room(self, documents: Mapping[str, str]) -> None:
         """Raise before any of several documents is added, where not all of them fit.
