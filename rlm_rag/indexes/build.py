@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
+
 from rlm_rag.indexes.definitions import Match, scan, scannable
 from rlm_rag.indexes.languages import language_of
 from rlm_rag.indexes.line_texts import line_ends
@@ -19,6 +21,8 @@ from rlm_rag.indexes.windows import STRIDE_LINES, window_borders, window_count, 
 from rlm_rag.packed import PackedCorpus
 
 Boost = tuple[bytes, range, int]
+
+_SPACE = 0x20
 
 
 def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: Weights) -> bytearray:
@@ -43,7 +47,14 @@ def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: We
                 boosts += ((name, windows, weights.definition) for name, windows in defined)
             if weights.scope:
                 boosts += _scope_boosts(matches, starts, weights.scope)
-        builder.add_document(corpus.digest(number), _stretches(data, starts), boosts, defined)
+        words = separated(data)
+        builder.add_document(
+            corpus.digest(number),
+            _stretches(words, starts),
+            _line_words(words, starts),
+            boosts,
+            defined,
+        )
     return builder.encode(stamp_of(weights))
 
 
@@ -56,10 +67,19 @@ def _line_borders(data: bytes) -> array[int]:
     return borders
 
 
-def _stretches(data: bytes, starts: Sequence[int]) -> Iterator[list[bytes]]:
-    words = separated(data)
+def _stretches(words: bytes, starts: Sequence[int]) -> Iterator[list[bytes]]:
     for first, last in pairwise(window_borders(len(starts) - 1)):
         yield words[starts[first] : starts[last]].split()
+
+
+def _line_words(words: bytes, starts: array[int]) -> bytes:
+    """Return how many words each line has, as 32-bit numbers."""
+    if not words:
+        return b""
+    begins = np.frombuffer(words, np.uint8) != _SPACE
+    begins[1:] &= ~begins[:-1]
+    borders = np.frombuffer(starts, np.int64)
+    return np.add.reduceat(begins, borders[:-1], dtype=np.uint32).tobytes()
 
 
 def _path_boosts(path: str, line_count: int, weight: int) -> Iterator[Boost]:

@@ -17,34 +17,37 @@ Windows = Places
 
 
 class Found:
-    """The windows a query found, ascending: their scores before discounts, and their discounts.
+    """The windows a query found, ascending, their scores before discounts, and their kinds.
 
-    `shares` says how much of the query windows hold, 0 to 1: a window that holds all that is
-    asked for is what was meant, whatever its file, and its discount is lifted: by the fourth
-    power of the share, little until nearly all is there.
+    `discounts` are by kind. `shares` says how much of the query windows hold, 0 to 1: a window
+    that holds all that is asked for is what was meant, whatever its file, and its discount is
+    lifted: by the fourth power of the share, little until nearly all is there.
     """
 
     def __init__(
         self,
         windows: Windows,
         scores: Scores,
+        kinds: Places,
         discounts: Scores,
         shares: Callable[[Windows], Scores],
     ) -> None:
         self._windows = windows
         self._scores = scores
+        self._kinds = kinds
         self._discounts = discounts
         self._shares = shares
 
     def best(self, count: int) -> tuple[Windows, Scores]:
         """Return windows, ascending, and their scores: the best `count`, their equals, and more."""
-        discounted = self._scores * (1 - self._discounts)
-        least = _bound(discounted, count) - 10.0**-SCORE_DIGITS
-        lifted = self._scores * (1 - (1 - _MOST_LIFTED) * self._discounts)
-        places = np.flatnonzero(lifted > max(least, 0.0))
-        windows = self._windows[places]
-        scores, discounts = self._scores[places], self._discounts[places]
-        less = np.flatnonzero(discounts)
+        discounted = self._scores * (1 - self._discounts).take(self._kinds)
+        least = max(_bound(discounted, count) - 10.0**-SCORE_DIGITS, 0.0)
+        places = np.flatnonzero(self._scores > least)
+        lifted = 1 - (1 - _MOST_LIFTED) * self._discounts.take(self._kinds.take(places))
+        places = places[self._scores.take(places) * lifted > least]
+        windows, scores = self._windows.take(places), self._scores.take(places)
+        discounts = self._discounts.take(self._kinds.take(places))
+        less = np.flatnonzero(discounts != 0)
         # By products: a machine's own power may differ from another's in the last bit.
         squared = self._shares(windows[less]) ** 2
         missing = 1 - _MOST_LIFTED * squared * squared

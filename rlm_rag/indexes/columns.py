@@ -66,6 +66,18 @@ def added(weighted: Iterable[tuple[Column, float]], total: int) -> Scores:
     return totals
 
 
+def raised(numbers: Places, scores: Scores, those: Places, gain: float) -> tuple[Places, Scores]:
+    """Return numbered scores, some of them, new ones among them, with a gain; all ascending."""
+    places = numbers.searchsorted(those)
+    new = numbers.take(places, mode="clip") != those if len(numbers) else np.ones(len(those), bool)
+    if new.any():
+        scores = np.insert(scores, places[new], 0.0)
+        numbers = np.insert(numbers, places[new], those[new])
+        places = numbers.searchsorted(those)
+    scores[places] += gain
+    return numbers, scores
+
+
 def _add(columns: Sequence[tuple[Numbers, Scores, float]], totals: Scores) -> None:
     """Add columns without their zeros, one after the other, in few steps."""
     if columns:

@@ -28,13 +28,13 @@ def header_above(text: bytes, language: Language) -> int | None:
         line = data[last + 1 :]
         shown = line.lstrip()
         least = indent_columns(line[: len(line) - len(shown)]) + (shown[:1] in _ENDS_NOTHING)
-        for begin in reversed(list(_LINE_BEGINS.finditer(data, 0, last))):
-            columns = indent_columns(begin[1])
+        while found is None and last > 0:
+            last = data.rfind(b"\n", 0, last)
+            begin = _LINE_BEGINS.match(data, last)
+            columns = least if begin is None else indent_columns(begin[1])
             if columns < least:
                 least = columns
-                found = definition_at(data, begin.start(), language)
-                if found is not None:
-                    break
+                found = definition_at(data, last, language)
     return None if found is None else data.count(b"\n", 1, found.offset)
 
 

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlm_rag.indexes.candidates import SCORE_DIGITS, Found, Groups
-from rlm_rag.indexes.columns import Numbers, Places, Scores
+from rlm_rag.indexes.columns import Numbers, Places, Scores, raised
 from rlm_rag.indexes.kinds import Kind, kind_of
 from rlm_rag.indexes.line_texts import LineTexts
 from rlm_rag.indexes.names import FileNames
-from rlm_rag.indexes.parts import Candidate, Counts, Question, Totals
+from rlm_rag.indexes.parts import Candidate, Counts, Question, Stretch, Totals
 from rlm_rag.indexes.query import Query
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.scoring import Ranker, totals_of
-from rlm_rag.indexes.windows import WINDOW_LINES, window_lines
+from rlm_rag.indexes.term_lines import term_lines
+from rlm_rag.indexes.windows import stretch_first, window_lines
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.traits import HEAD_BYTES, trait_of
 
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
     from rlm_rag.indexes.index import SearchIndex
 
 _KINDS = (None, *Kind)
-
-
-def stretch_first(first: int) -> int:
-    """Return where a window's stretch begins: a definition that holds it may begin there."""
-    return max(1, first - WINDOW_LINES + 1)
 
 
 class Finder:
@@ -81,13 +77,16 @@ class Finder:
         best = np.lexsort((windows, self._path_order[documents], -ranks))[:count]
         return self._candidates(part, windows[best], scores[best], ranks[best])
 
-    def stretches(self, windows: Sequence[int]) -> list[bytes]:
-        """Return the lines of windows, each from its `stretch_first` on, joined by LF."""
+    def stretches(self, windows: Sequence[int], terms: Sequence[bytes]) -> list[Stretch]:
+        """Return windows with the lines above them, and which of the terms they hold."""
         found = []
-        for window in windows:
-            document, number = self._index.postings.place(window)
+        postings = self._index.postings
+        lines = term_lines(postings, windows, terms)
+        for window, held in zip(windows, lines, strict=True):
+            document, number = postings.place(window)
             first, last = window_lines(number, self._index.line_counts[document])
-            found.append(self._texts.lines(document, stretch_first(first), last))
+            first = stretch_first(first)
+            found.append(Stretch(self._texts.lines(document, first, last), first, held))
         return found
 
     def times(self, window: int, terms: Sequence[bytes]) -> list[int]:
@@ -116,24 +115,23 @@ class Finder:
     def _found(self, question: Question) -> Found:
         query, rarity, weights = question.query, question.rarity, self._weights
         ranker = self._ranker(question.totals)
-        scores = ranker.scores({**query.terms, **query.forms}, rarity)
-        documents = ranker.window_documents
+        windows, scores = ranker.scores({**query.terms, **query.forms}, rarity)
         factor = weights.report_names if query.is_report else 1.0
         for name, share in rarity.defining.items():
             bonus = weights.defined_identifier * factor * rarity.windows[name]
-            scores[self._defining(name)] += bonus * share
-        windows = np.flatnonzero(scores > 0)
+            windows, scores = raised(windows, scores, self._defining(name), bonus * share)
         if question.allowed is not None:
-            windows = windows[self._are_allowed(documents[windows], question.allowed)]
-        documents, scores = documents[windows], scores[windows]
+            are_allowed = self._are_allowed(ranker.window_documents[windows], question.allowed)
+            windows, scores = windows[are_allowed], scores[are_allowed]
+        documents = ranker.window_documents.take(windows)
         gains = self._gains(question)
         if gains.any():
             scores += factor * gains.take(documents)
         if query.is_report and weights.report_second:
             scores += weights.report_second * Groups(documents).second_best(scores)
-        discounts = (1 - self._factors(query)).take(self._kinds).take(documents)
         shares = partial(ranker.shares, query.terms, rarity)
-        return Found(windows, scores, discounts, shares)
+        kinds = self._kinds.take(documents)
+        return Found(windows, scores, kinds, 1 - self._factors(query), shares)
 
     def _ranker(self, totals: Totals) -> Ranker:
         if self._last_ranker is None or self._last_ranker.totals != totals:

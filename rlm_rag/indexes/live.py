@@ -19,6 +19,7 @@ from rlm_rag.indexes.segment import (
     MAX_COUNT,
     MAX_WINDOWS,
     PAGE_VALUES,
+    SEQUENCE,
     TERMS,
     WORDS,
     Segment,
@@ -29,6 +30,8 @@ Numbers = NDArray[np.uint32]
 Longs = NDArray[np.int64]
 
 _SHIFT, _COUNT = np.uint32(8), np.uint32(MAX_COUNT)
+_KNOWN_TERMS = 4096
+_BITS = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
 _GONE = np.uint32(0xFFFFFFFF)
 _NONE: Numbers = np.zeros(0, np.uint32)
 
@@ -49,21 +52,26 @@ class Place:
     document: int
 
 
-class _Source:
+class Source:
     """A segment: `windows` has the corpus's number of each of its windows, or `_GONE`."""
 
     def __init__(self, segment: Segment, windows: Numbers, is_whole: bool) -> None:
         self.segment = segment
+        self._words: dict[bytes, Numbers] = {}
         self.windows = windows
         self.is_whole = is_whole
         ends = np.frombuffer(segment.table(WORDS).value_ends, np.uint32)
         self._bounds: Longs = np.concatenate((np.zeros(1, np.int64), ends), dtype=np.int64)
         self._values = np.frombuffer(segment.all_values(WORDS), np.uint32)
+        self._sequence = _array_of(segment.sequence())
+        self._sequence_firsts = _numbers(segment, "sequence_firsts").astype(np.int64)
+        self._unchecked_sequence = np.frombuffer(segment.unchecked(SEQUENCE), np.uint8)
+        self._marks: NDArray[np.uint64] | None = None
         self._unchecked = np.frombuffer(segment.unchecked(WORDS), np.uint8)
 
     def gathered(self, term: bytes) -> Numbers:
         """Return the postings of all words that stand for a term, one word after the other."""
-        words = _words_of_term(self.segment, term)
+        words = self.words(term)
         if len(words) < 2:
             number = int(words[0]) if len(words) else -1
             return self._values[:0] if number < 0 else self._of_word(number)
@@ -72,6 +80,44 @@ class _Source:
             self._check(words, firsts, lasts)
         gathered: Numbers = self._values[spread(firsts, lasts - firsts)]
         return gathered
+
+    def words(self, term: bytes) -> Numbers:
+        """Return the numbers of the raw words that stand for a term."""
+        found = self._words.get(term)
+        if found is None:
+            if len(self._words) >= _KNOWN_TERMS:
+                self._words.clear()
+            found = self._words[term] = _words_of_term(self.segment, term)
+        return found
+
+    def sequence(self, stretches: Longs, ends: Longs) -> tuple[NDArray[np.unsignedinteger], Longs]:
+        """Return the words of runs of stretches, from one of these numbers to before the other.
+
+        They are as in `Segment.sequence`; then how many each run has.
+        """
+        firsts, lasts = self._sequence_firsts[stretches], self._sequence_firsts[ends]
+        if self._unchecked_sequence.any():
+            for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+                self.segment.check_sequence(first, last)
+        sizes = lasts - firsts
+        return self._sequence.take(spread(firsts, sizes)), sizes
+
+    def marked(
+        self, sequence: NDArray[np.unsignedinteger], terms: Sequence[bytes]
+    ) -> NDArray[np.uint64]:
+        """Return for each word of a sequence which of at most 64 terms it stands for, as bits."""
+        if self._marks is None:
+            self._marks = np.zeros(len(self._bounds), np.uint64)
+        # A sequence has 0 for the end of a line.
+        marks = self._marks[1:]
+        found = [self.words(term) for term in terms]
+        words = np.concatenate(found) if found else _NONE
+        bits = np.repeat(_BITS[: len(found)], list(map(len, found)))
+        # A term has a word once, so that what is added up is what is set.
+        np.add.at(marks, words, bits)
+        marked = self._marks.take(sequence)
+        marks[words] = 0
+        return marked
 
     def _of_word(self, number: int) -> Numbers:
         return np.frombuffer(self.segment.values(WORDS, number), np.uint32)
@@ -83,6 +129,21 @@ class _Source:
         )
         for number in words[doubtful].tolist():
             self.segment.values(WORDS, number)
+
+
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """Windows, those of one source after the other, with the sources and how many are in each.
+
+    Of each there is its place among those that were asked for, its number in its document, the
+    source's number of that document's first window, and how many windows that has.
+    """
+
+    places: Longs
+    numbers: Longs
+    firsts: Longs
+    counts: Longs
+    sources: tuple[tuple[Source, int], ...]
 
 
 class LivePostings:
@@ -102,13 +163,16 @@ class LivePostings:
             lengths[mine] = _numbers(segment, "document_lengths")[local[mine]]
         firsts = np.cumsum(counts) - counts
         window_lengths = np.zeros(int(counts.sum()), np.uint32)
-        self._sources: list[_Source] = []
+        own_firsts = np.zeros(len(places), np.int64)
+        self._sources: list[Source] = []
         for number, segment in enumerate(segments):
             mine = owner == number
             windows = _renumbered(segment, local[mine], firsts[mine])
             kept = windows != _GONE
             window_lengths[windows[kept]] = _numbers(segment, "window_lengths")[kept]
-            self._sources.append(_Source(segment, windows, bool(kept.all())))
+            self._sources.append(Source(segment, windows, bool(kept.all())))
+            own_firsts[mine] = _first_windows(segment)[local[mine]]
+        self._owners, self._own_firsts, self._counts = owner, own_firsts, counts
         self.window_documents = _array(np.repeat(np.arange(len(places)), counts))
         self.window_lengths = _array(window_lengths)
         self.first_windows = _array(firsts)
@@ -167,6 +231,23 @@ class LivePostings:
         document = self.window_documents[window]
         return document, window - self.first_windows[document]
 
+    def homes(self, windows: Sequence[int]) -> Homes:
+        """Return where in the sources windows lie."""
+        asked = np.array(windows, np.int64)
+        documents = np.frombuffer(self.window_documents, np.uint32).take(asked)
+        owners = self._owners.take(documents)
+        places = owners.argsort(kind="stable")
+        documents = documents.take(places)
+        numbers = asked.take(places) - np.frombuffer(self.first_windows, np.uint32).take(documents)
+        held = np.bincount(owners, minlength=len(self._sources)).tolist()
+        return Homes(
+            places,
+            numbers,
+            self._own_firsts.take(documents),
+            self._counts.take(documents),
+            tuple((one, count) for one, count in zip(self._sources, held, strict=True) if count),
+        )
+
 
 class Defined:
     """The windows that define a name, by its joined term, as a mapping's `get` gives them."""
@@ -206,14 +287,23 @@ def _words_of_term(segment: Segment, term: bytes) -> Numbers:
 
 def _renumbered(segment: Segment, documents: Numbers, firsts: Numbers) -> Numbers:
     """Return, for each window of a segment, its number in the corpus, or `_GONE`."""
-    counts = _numbers(segment, "window_counts").astype(np.int64)
-    own_firsts = np.cumsum(counts) - counts
+    counts = _numbers(segment, "window_counts")
+    own_firsts = _first_windows(segment)
     shifts = np.zeros(len(counts), np.int64)
     kept = np.zeros(len(counts), bool)
     shifts[documents] = firsts - own_firsts[documents]
     kept[documents] = True
     windows = np.arange(counts.sum()) + np.repeat(shifts, counts)
     return np.where(np.repeat(kept, counts), windows, _GONE).astype(np.uint32)
+
+
+def _first_windows(segment: Segment) -> Longs:
+    counts = _numbers(segment, "window_counts").astype(np.int64)
+    return np.cumsum(counts) - counts
+
+
+def _array_of(numbers: memoryview) -> NDArray[np.unsignedinteger]:
+    return np.frombuffer(numbers, f"u{numbers.itemsize}")
 
 
 def _numbers(segment: Segment, name: str) -> Numbers:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+# Of lines that hold terms, ascending: bit n is set for term n.
+Held = Mapping[int, int]
+
 # A name that so many files have tells them apart no more.
 _MOST_NAMESAKES = 20
 
@@ -73,6 +76,8 @@ class Counts:
     @classmethod
     def of(cls, parts: Sequence[Counts]) -> Counts:
         """Return the sums."""
+        if len(parts) == 1:
+            return parts[0]
         endings: dict[str, tuple[int, ...]] = {}
         for part in parts:
             for name, counts in part.endings.items():
@@ -147,6 +152,24 @@ class Candidate:
     length: int
     score: float
     rank: float
+
+    def ranked(self, rank: float) -> Candidate:
+        """Return it with another rank."""
+        place = self.part, self.window, self.path, self.first, self.last, self.length
+        return Candidate(*place, self.score, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The lines of a window after those in which a definition that holds it may begin.
+
+    `text` is them, joined by LF; `first` the number of the first, and `held` which terms they
+    hold, and maybe some lines before them.
+    """
+
+    text: bytes
+    first: int
+    held: Held
 
 
 def order(candidate: Candidate) -> tuple[float, str, int]:

@@ -19,13 +19,15 @@ from rlm_rag.indexes.segment import (
     DEFINED,
     MAX_COUNT,
     MAX_WINDOWS,
+    SEQUENCE,
     TERMS,
     WORDS,
     encode_segment,
+    number_bytes,
 )
 from rlm_rag.indexes.tables import BytesLike, table_parts
 from rlm_rag.indexes.vocabulary import Numbers, Vocabulary
-from rlm_rag.indexes.windows import WINDOW_LINES
+from rlm_rag.indexes.windows import WINDOW_LINES, window_borders
 
 # How much is counted together: it takes 30 bytes a word.
 _PIECE_WORDS = 1 << 18
@@ -56,10 +58,17 @@ class SegmentBuilder:
         self._counted: list[_Counted] = []
         self._window_lengths: list[NDArray[np.int64]] = []
         self._counted_windows = 0
+        # The words of the texts in their order, each number 1 more, and a 0 after each line.
+        self._sequences: list[Numbers] = []
+        self._sequence_firsts: list[NDArray[np.int64]] = []
+        self._sequence_words = 0
         # Not counted yet: words, and for each window where those that it holds begin and end.
         self._words: array[int] = array("I")
         self._firsts: array[int] = array("Q")
         self._lasts: array[int] = array("Q")
+        # How many words each line has, and the first lines of stretches, two of each window.
+        self._line_words: array[int] = array("I")
+        self._borders: array[int] = array("Q")
         # Of each boost: word, first window, windows, times. Of each definition: all but times.
         self._boosts: array[int] = array("I")
         self._defined: array[int] = array("I")
@@ -68,11 +77,13 @@ class SegmentBuilder:
         self,
         digest: bytes,
         stretches: Iterable[list[bytes]],
+        line_words: bytes,
         boosts: Iterable[tuple[bytes, range, int]] = (),
         defined: Iterable[tuple[bytes, range]] = (),
     ) -> None:
         """Add a document by the raw words of each of its stretches, as `window_borders` has them.
 
+        `line_words` are 32-bit numbers: how many of the words are in each line.
         `boosts` are words that count in some of its windows as if they occurred so often more;
         they do not lengthen a window. `defined` are names, with the windows that define them.
 
@@ -88,6 +99,10 @@ class SegmentBuilder:
         self._firsts.extend(borders[:-2:2])
         self._lasts.extend(borders[3::2])
         windows = self._counted_windows + len(self._firsts)
+        lines = len(self._line_words)
+        self._line_words.frombytes(line_words)
+        first_borders = window_borders(len(self._line_words) - lines)[:-2]
+        self._borders.extend(lines + border for border in first_borders)
         if windows > MAX_WINDOWS:
             raise RetrievalError(
                 f"a document has more than {MAX_WINDOWS:,} windows of {WINDOW_LINES} lines",
@@ -113,11 +128,6 @@ class SegmentBuilder:
         lengths = np.concatenate([np.zeros(0, np.int64), *self._window_lengths])
         names, first_windows, sizes = np.array(self._defined, np.int64).reshape(-1, 3).T
         defined = np.repeat(names, sizes), spread(first_windows, sizes)
-        tables = {
-            WORDS: self._word_table(words, ranks),
-            TERMS: vocabulary.term_table(ranks),
-            DEFINED: vocabulary.table_by_first_term(*defined),
-        }
         sections: dict[str, BytesLike] = {
             "digests": self._digests,
             "window_counts": self._window_counts.tobytes(),
@@ -126,8 +136,13 @@ class SegmentBuilder:
             .astype(np.uint32)
             .tobytes(),
         }
-        for name, parts in tables.items():
-            sections.update((f"{name}.{part}", data) for part, data in parts.items())
+        sections.update(self._encoded_sequence(ranks))
+        for name, table in (
+            (WORDS, self._word_table(words, ranks)),
+            (TERMS, vocabulary.term_table(ranks)),
+            (DEFINED, vocabulary.table_by_first_term(*defined)),
+        ):
+            sections.update((f"{name}.{part}", data) for part, data in table.items())
         return encode_segment(stamp, sections)
 
     def _count(self) -> None:
@@ -136,6 +151,7 @@ class SegmentBuilder:
         words = np.array(self._words, np.uint32)
         firsts, lasts = np.array(self._firsts, np.int64), np.array(self._lasts, np.int64)
         boosts = self._boost_rows()
+        self._keep_sequence(words)
         for begin in range(0, len(firsts), _PIECE_WINDOWS):
             sizes = lasts[begin : begin + _PIECE_WINDOWS] - firsts[begin : begin + _PIECE_WINDOWS]
             held = words[spread(firsts[begin : begin + _PIECE_WINDOWS], sizes)]
@@ -150,6 +166,33 @@ class SegmentBuilder:
         self._counted_windows += len(firsts)
         for collected in (self._words, self._firsts, self._lasts, self._boosts):
             del collected[:]
+
+    def _keep_sequence(self, words: Numbers) -> None:
+        """Keep words that are counted now in their order, with the ends of lines."""
+        counts = np.array(self._line_words, np.int64)
+        ends = np.cumsum(counts + 1) - 1
+        sequence = np.empty(len(words) + len(counts), np.uint32)
+        is_word = np.ones(len(sequence), np.bool_)
+        is_word[ends] = False
+        sequence[ends] = 0
+        sequence[is_word] = words + np.uint32(1)
+        starts = np.concatenate(([0], ends + 1))
+        borders = np.array(self._borders, np.int64)
+        self._sequence_firsts.append(starts[borders] + self._sequence_words)
+        self._sequences.append(sequence)
+        self._sequence_words += len(sequence)
+        del self._line_words[:], self._borders[:]
+
+    def _encoded_sequence(self, ranks: Numbers) -> dict[str, BytesLike]:
+        width = np.uint16 if number_bytes(len(ranks)) == 2 else np.uint32
+        numbers = np.concatenate(([0], ranks + np.uint32(1))).astype(width)
+        encoded = np.empty(self._sequence_words, width)
+        end = 0
+        while self._sequences:
+            sequence = self._sequences.pop(0)
+            end += len(numbers.take(sequence, out=encoded[end : end + len(sequence)]))
+        firsts = np.concatenate((*self._sequence_firsts, [end])).astype(np.uint32)
+        return {SEQUENCE: encoded.data.cast("B"), "sequence_firsts": firsts.tobytes()}
 
     def _boost_rows(self) -> NDArray[np.uint64]:
         words, firsts, sizes, times = np.array(self._boosts, np.int64).reshape(-1, 4).T

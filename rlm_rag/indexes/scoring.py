@@ -51,7 +51,6 @@ class Ranker:
         self._cached_bytes = 0
         # By numbers of another size, numpy would convert them whenever they are used.
         self._document_of = np.asarray(postings.window_documents, np.intp)
-        self._window_counts = np.diff(postings.first_windows, append=len(self._document_of))
         self._window_norms = self._norms(
             postings.window_lengths, totals.window_terms, totals.windows
         )
@@ -69,21 +68,23 @@ class Ranker:
         impacts = self._impacts(term)
         return impacts.windows.count, impacts.documents.count
 
-    def scores(self, terms: Mapping[bytes, float], rarity: Rarity) -> Scores:
-        """Score every window for weighted terms; those that hold none of them have 0."""
+    def scores(self, terms: Mapping[bytes, float], rarity: Rarity) -> tuple[Places, Scores]:
+        """Return the windows that hold one of weighted terms, ascending, and the score of each."""
         impacts = [(term, weight, self._impacts(term)) for term, weight in terms.items()]
         scores = added(
             ((one.windows, weight * rarity.windows[term]) for term, weight, one in impacts),
             len(self._document_of),
         )
+        windows = np.flatnonzero(scores > 0)
+        scores = scores.take(windows)
         if self._weights.whole_file:
             documents = added(
                 ((one.documents, weight * rarity.documents[term]) for term, weight, one in impacts),
                 len(self._document_norms),
             )
-            shares = np.repeat(self._weights.whole_file * documents, self._window_counts)
-            scores += shares * (scores > 0)
-        return scores
+            documents *= self._weights.whole_file
+            scores += documents.take(self._document_of.take(windows))
+        return windows, scores
 
     def shares(self, terms: Mapping[bytes, float], rarity: Rarity, windows: Places) -> Scores:
         """Return how much of the terms, by weight and rarity, these windows hold: 0 to 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from itertools import chain, islice
@@ -22,8 +22,8 @@ from rlm_rag.indexes.requests import Hit
 from rlm_rag.indexes.showing import Showing, Shown
 from rlm_rag.indexes.snippets import Snippets
 
-# Candidates looked at, so that k remain when neighbours are left out.
-_CANDIDATES_PER_HIT = 4
+# Candidates asked for, so that k mostly remain when neighbours are left out.
+_CANDIDATES_PER_HIT = 2
 # And where these are too few, so many times more of them.
 _MORE = 16
 _MOST_COMPARED = 1000
@@ -31,8 +31,6 @@ _MOST_COMPARED = 1000
 _MOST_READ = 20
 # Of these, windows whose definitions are looked at: 20 gain .005 of MRR, and cost 0.2 ms.
 _MOST_NAMED = 10
-# Of the others, windows in which the query's words are looked for at once.
-_LOOKED_AT = 10
 # Of more no line holds a good part.
 _MOST_TERMS_NEAR = 40
 
@@ -78,10 +76,9 @@ class Searcher:
         ranked = self._ranked(question, max(_CANDIDATES_PER_HIT * k, _MOST_READ))
         head = list(islice(ranked, _MOST_READ))
         showing.look_at(head)
-        head = self._lifted(head, asked, showing)
+        lifted = self._lifted(head, asked, showing)
         rest = _read_on(ranked, max(_MOST_READ, k), showing)
-        chosen = _apart(_looked_at(chain(head, rest), asked.snippets, showing), k, showing)
-        asked.snippets.look_at([showing.shown(one).text for one in chosen])
+        chosen = _apart(chain(lifted, rest), k, showing)
         return [(one, showing.hit(one)) for one in chosen]
 
     def counts(self, query: Query, totals: Totals | None = None) -> Counts:
@@ -115,7 +112,7 @@ class Searcher:
             best = partial(Finder.best, question=question, count=count)
             numbers = self._parts.numbers()
             parts = self._parts.ask({part: partial(best, part=part) for part in numbers}).values()
-            found = merge(*parts, key=order)
+            found = chain(*parts) if len(parts) < 2 else merge(*parts, key=order)
             are_all = all(len(part) < count for part in parts)
             for one in found if are_all else islice(found, count):
                 if (one.part, one.window) not in given:
@@ -127,26 +124,28 @@ class Searcher:
 
     def _lifted(
         self, candidates: list[Candidate], asked: _Asked, showing: Showing
-    ) -> list[Candidate]:
+    ) -> Iterable[Candidate]:
         """Raise those of the best windows that hold the query's words in one line, or in a name."""
         weights = self._weights
-        if not weights.near or not 1 < asked.snippets.term_count <= _MOST_TERMS_NEAR:
+        if not weights.near or not 1 < len(asked.snippets.terms) <= _MOST_TERMS_NEAR:
             return candidates
-        near = asked.snippets.nearness([showing.text(one) for one in candidates])
-        scores = np.array([one.score for one in candidates])
-        for place, (one, nearness) in enumerate(zip(candidates, near, strict=True)):
+        factors = []
+        for place, one in enumerate(candidates):
+            held = showing.held(one)
             language = language_of(one.path) if place < _MOST_NAMED else None
             named = 0.0
             if weights.near_name and language is not None:
-                text = showing.text(one)
-                named = asked.names.share(text, asked.snippets.lines(text), language)
-            scores[place] *= 1 + (weights.near * nearness**2 + weights.near_name * named)
-        ranks = np.round(scores, SCORE_DIGITS).tolist()
-        lifted = [
-            one if rank == one.rank else replace(one, rank=rank)
-            for one, rank in zip(candidates, ranks, strict=True)
-        ]
-        return sorted(lifted, key=order)
+                lines = [line - one.first for line in held]
+                named = asked.names.share(showing.text(one), lines, language)
+            nearness = asked.snippets.nearness(held)
+            factors.append(1 + (weights.near * nearness**2 + weights.near_name * named))
+        scores = np.array([one.score for one in candidates])
+        ranks = np.round(scores * factors, SCORE_DIGITS).tolist()
+        ranked = sorted(
+            zip(ranks, candidates, strict=True),
+            key=lambda pair: (-pair[0], pair[1].path, pair[1].first),
+        )
+        return (one if rank == one.rank else one.ranked(rank) for rank, one in ranked)
 
 
 def _asked(query: Query, rarity: Rarity) -> _Asked:
@@ -161,15 +160,6 @@ def _read_on(ranked: Iterator[Candidate], count: int, showing: Showing) -> Itera
     """Yield candidates, so many of them read at once."""
     while batch := list(islice(ranked, count)):
         showing.look_at(batch)
-        yield from batch
-
-
-def _looked_at(
-    ranked: Iterator[Candidate], snippets: Snippets, showing: Showing
-) -> Iterator[Candidate]:
-    """Yield candidates that were read, the query's words looked for in several at once."""
-    while batch := list(islice(ranked, _LOOKED_AT)):
-        snippets.look_at([showing.text(one) for one in batch])
         yield from batch
 
 

@@ -4,6 +4,9 @@ Documents are known by the digest of their path and content, so that a segment n
 of date: a document that changed is another one, and the old one is merely not asked for. What
 is read is checked first, the postings by pages, so that opening costs no more than its tables.
 
+The words of each document are kept in their order too, by number, so that the lines which hold a
+term are found without the text.
+
 Layout, in the machine's own byte order: magic | stamp | sections (offset, bytes, CRC-32 each) |
 CRC-32 of all that | sections, each at a multiple of 8.
 """
@@ -15,7 +18,7 @@ import os
 import struct
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from rlm_rag.indexes.tables import BytesLike, Table
@@ -26,42 +29,53 @@ WORDS, TERMS, DEFINED = "words", "terms", "defined"
 # A posting is `window << 8 | count`, in 32 bits.
 MAX_COUNT = 255
 MAX_WINDOWS = 1 << 24
+SEQUENCE = "sequence"
 _TABLES = (WORDS, TERMS, DEFINED)
+# Large, and so checked page by page.
+_PAGED = (*(f"{table}.values" for table in _TABLES), SEQUENCE)
 _SECTIONS = (
     "digests",
     "window_counts",
     "window_lengths",
     "document_lengths",
+    "sequence_firsts",
     *(f"{table}.{part}" for table in _TABLES for part in ("keys", "key_ends", "value_ends")),
     "pages",
-    *(f"{table}.values" for table in _TABLES),
+    *_PAGED,
 )
-_MAGIC = b"RLMSEG\x00\x01"
+_MAGIC = b"RLMSEG\x00\x02"
 _ROW = struct.Struct("=QQI")
 _CRC = struct.Struct("=I")
 _HEAD_BYTES = len(_MAGIC) + STAMP_BYTES + len(_SECTIONS) * _ROW.size + _CRC.size
 # Small enough to be read for one term, large enough that their sums cost nothing.
 _PAGE_BYTES = 1 << 16
 PAGE_VALUES = _PAGE_BYTES // 4
+# Numbers of words take two bytes where they can.
+_MOST_SHORT_NUMBERS = 1 << 16
+
+
+def number_bytes(words: int) -> int:
+    """Return how many bytes a word takes in a sequence, where there are so many words."""
+    return 2 if words < _MOST_SHORT_NUMBERS else 4
 
 
 class SegmentError(Exception):
     """A segment is damaged, or of another version; it never leaves `indexes`."""
 
 
-def encode_segment(stamp: bytes, sections: Mapping[str, BytesLike]) -> bytearray:
-    """Write a segment; `sections` are all but `pages`."""
+def encode_segment(stamp: bytes, sections: dict[str, BytesLike]) -> bytearray:
+    """Write a segment; `sections`, all but `pages`, are taken out, so as not to lie there twice."""
     sums: array[int] = array("I")
-    for table in _TABLES:
-        with memoryview(sections[f"{table}.values"]) as values:
+    for name in _PAGED:
+        with memoryview(sections[name]) as values:
             sums.extend(zlib.crc32(page) for page in _pages(values))
-    written: dict[str, BytesLike] = {**sections, "pages": sums.tobytes()}
+    sections["pages"] = sums.tobytes()
     head = bytearray(_MAGIC + stamp)
     segment = bytearray(_HEAD_BYTES)
     for name in _SECTIONS:
         segment += bytes(-len(segment) % 8)
-        data = written[name]
-        checked = 0 if name.endswith(".values") else zlib.crc32(data)
+        data = sections.pop(name)
+        checked = 0 if name in _PAGED else zlib.crc32(data)
         head += _ROW.pack(len(segment), len(data), checked)
         segment += data
     head += _CRC.pack(zlib.crc32(head))
@@ -78,10 +92,10 @@ class Segment:
 
     `words` are raw words with their postings (`window << 8 | count`, windows counted within
     the segment), `terms` give the numbers of the raw words that stand for them, `defined` the
-    windows in which a name is defined.
+    windows in which a name is defined. Beside them lies the sequence of the words of the texts.
 
     Raises:
-        SegmentError: it is damaged, or its stamp is not `stamp`; from `values` and `check` too.
+        SegmentError: it is damaged, or its stamp is not `stamp`; from what reads its pages too.
     """
 
     __slots__ = ("_data", "_page_firsts", "_sections", "_sums", "_tables", "_unchecked", "path")
@@ -101,9 +115,9 @@ class Segment:
         self._sums = self._section("pages").cast("I")
         self._page_firsts: dict[str, int] = {}
         pages = 0
-        for name in _TABLES:
+        for name in _PAGED:
             self._page_firsts[name] = pages
-            pages += -(-self._sections[f"{name}.values"][1] // _PAGE_BYTES)
+            pages += self._page_count(name)
         if pages != len(self._sums):
             raise SegmentError("its pages are not those of its tables")
         self._unchecked = bytearray(b"\x01") * pages
@@ -138,7 +152,11 @@ class Segment:
         return [data[at : at + DIGEST_BYTES] for at in range(0, len(data), DIGEST_BYTES)]
 
     def numbers(self, name: str) -> memoryview:
-        """Return `window_counts` or `document_lengths` (by document), or `window_lengths`."""
+        """Return `window_counts` or `document_lengths`, by document, or what is by window.
+
+        `window_lengths`, or `sequence_firsts`: where in the sequence the first two stretches of
+        each begin (`window_borders`), and at last where it ends.
+        """
         return self._section(name).cast("I")
 
     def table(self, name: str) -> Table:
@@ -151,36 +169,58 @@ class Segment:
         values = self.all_values(name)
         if not first <= last <= len(values):
             raise SegmentError("a table points outside of its values")
-        base = self._page_firsts[name]
-        for page in range(first // PAGE_VALUES, -(-last // PAGE_VALUES)):
-            if self._unchecked[base + page]:
-                self._check_page(name, page)
+        self._check_pages(f"{name}.values", first // PAGE_VALUES, -(-last // PAGE_VALUES))
         return values[first:last]
+
+    def sequence(self) -> memoryview:
+        """Return the words of all texts in their order, as they are: see `check_sequence`.
+
+        Each is its number among `words` and 1 more, in 16 or 32 bits; a 0 ends a line.
+        """
+        size = number_bytes(self._tables[WORDS].count)
+        return self._section(SEQUENCE).cast("H" if size == 2 else "I")
+
+    def check_sequence(self, first: int, end: int) -> None:
+        """Check the pages of the words from one place in the sequence to another."""
+        size = number_bytes(self._tables[WORDS].count)
+        if end * size > self._sections[SEQUENCE][1]:
+            raise SegmentError("its words end before its windows do")
+        self._check_pages(SEQUENCE, first * size // _PAGE_BYTES, -(-end * size // _PAGE_BYTES))
 
     def all_values(self, name: str) -> memoryview:
         """Return the values of all keys of a table, as they are: see `unchecked`."""
         return self._section(f"{name}.values").cast("I")
 
     def unchecked(self, name: str) -> memoryview:
-        """Return, for each page of `PAGE_VALUES` of a table's values, 0 if it was checked."""
+        """Return, for each page of a table's values or of the sequence, 0 if it was checked.
+
+        A page has `PAGE_VALUES` of a table's values.
+        """
+        name = name if name == SEQUENCE else f"{name}.values"
         first = self._page_firsts[name]
-        pages = -(-self._sections[f"{name}.values"][1] // _PAGE_BYTES)
-        return memoryview(self._unchecked)[first : first + pages]
+        return memoryview(self._unchecked)[first : first + self._page_count(name)]
 
     def check(self) -> None:
         """Read all of it, and compare every sum."""
-        for name in _TABLES:
-            size = self._sections[f"{name}.values"][1]
-            for page in range(-(-size // _PAGE_BYTES)):
+        for name in _PAGED:
+            self._check_pages(name, 0, self._page_count(name), again=True)
+
+    def _page_count(self, name: str) -> int:
+        return -(-self._sections[name][1] // _PAGE_BYTES)
+
+    def _check_pages(self, name: str, first: int, end: int, *, again: bool = False) -> None:
+        base = self._page_firsts[name]
+        for page in range(first, end):
+            if again or self._unchecked[base + page]:
                 self._check_page(name, page)
 
     def _check_page(self, name: str, page: int) -> None:
-        start, size, _ = self._sections[f"{name}.values"]
+        start, size, _ = self._sections[name]
         at = start + page * _PAGE_BYTES
         number = self._page_firsts[name] + page
         found = self._data[at : min(at + _PAGE_BYTES, start + size)]
         if zlib.crc32(found) != self._sums[number]:
-            raise SegmentError("a page of its postings is damaged")
+            raise SegmentError("a page of its words is damaged")
         self._unchecked[number] = 0
 
     def _section(self, name: str) -> memoryview:
@@ -201,6 +241,6 @@ class Segment:
             data = self._data[start : start + size]
             if len(data) != size:
                 raise SegmentError("its end is missing")
-            if not name.endswith(".values") and zlib.crc32(data) != checked:
+            if name not in _PAGED and zlib.crc32(data) != checked:
                 raise SegmentError(f"its {name} are damaged")
         return sections

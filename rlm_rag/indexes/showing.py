@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from rlm_rag.indexes.enclosing import header_above
-from rlm_rag.indexes.finding import Finder, stretch_first
+from rlm_rag.indexes.finding import Finder
 from rlm_rag.indexes.languages import language_of
-from rlm_rag.indexes.parts import Candidate, Parts
+from rlm_rag.indexes.parts import Candidate, Held, Parts, Stretch
 from rlm_rag.indexes.requests import Hit
 from rlm_rag.indexes.snippets import Snippets
-from rlm_rag.indexes.windows import WINDOW_LINES
+from rlm_rag.indexes.windows import WINDOW_LINES, stretch_first
 
 _Key = tuple[int, int]
 
@@ -23,14 +23,37 @@ class Shown:
     """The lines that a window is shown as, and the one of them that holds most of the query.
 
     `begins` is the one where the definition begins that holds it, None where that is not shown.
-    `text` is the lines, joined by LF.
     """
 
     first: int
     last: int
     best: int
     begins: int | None
-    text: bytes
+
+
+class _Lines:
+    """The lines of a window, and those above it, by their numbers in the document."""
+
+    def __init__(self, stretch: Stretch, window_first: int) -> None:
+        self._text, self._first, self._window_first = stretch.text, stretch.first, window_first
+        self.held = stretch.held
+        # Which terms the lines of the window alone hold.
+        self.window_held = {
+            line: terms for line, terms in stretch.held.items() if line >= window_first
+        }
+
+    @cached_property
+    def window(self) -> bytes:
+        """The lines of the window alone, joined by LF."""
+        return self._text.split(b"\n", self._window_first - self._first)[-1]
+
+    @cached_property
+    def _all(self) -> list[bytes]:
+        return self._text.split(b"\n")
+
+    def cut(self, first: int, last: int) -> list[bytes]:
+        """Return lines from one to another; those that are not there are left out."""
+        return self._all[first - self._first : last - self._first + 1]
 
 
 class Showing:
@@ -39,8 +62,7 @@ class Showing:
     def __init__(self, parts: Parts, snippets: Snippets) -> None:
         self._parts = parts
         self._snippets = snippets
-        # Their lines, alone and after those where a definition may begin that they are in.
-        self._read: dict[_Key, tuple[bytes, bytes]] = {}
+        self._read: dict[_Key, _Lines] = {}
         self._shown: dict[_Key, Shown] = {}
 
     @property
@@ -54,52 +76,53 @@ class Showing:
         for one in candidates:
             if _key(one) not in self._read:
                 wanted[one.part].append(one)
+        terms = self._snippets.terms
         requests = {
-            part: partial(Finder.stretches, windows=[one.window for one in those])
+            part: partial(Finder.stretches, windows=[one.window for one in those], terms=terms)
             for part, those in wanted.items()
         }
         found = self._parts.ask(requests) if requests else {}
         for part, those in wanted.items():
-            for one, stretch in zip(those, found.get(part, [b""] * len(those)), strict=True):
-                text = stretch.split(b"\n", one.first - stretch_first(one.first))[-1]
-                self._read[_key(one)] = text, stretch
+            lost = [Stretch(b"", stretch_first(one.first), {}) for one in those]
+            for one, stretch in zip(those, found.get(part, lost), strict=True):
+                self._read[_key(one)] = _Lines(stretch, one.first)
 
     def text(self, one: Candidate) -> bytes:
         """Return a window's lines, joined by LF however its document ends them."""
-        return self._read[_key(one)][0]
+        return self._read[_key(one)].window
+
+    def held(self, one: Candidate) -> Held:
+        """Return which of the query's terms a window's lines hold."""
+        return self._read[_key(one)].window_held
 
     def shown(self, one: Candidate) -> Shown:
         """Return what lines a window is shown as."""
         key = _key(one)
         known = self._shown.get(key)
         if known is None:
-            first, last, text = one.first, one.last, self.text(one)
-            best = first + self._snippets.best_line(text)
-            begins = self._begins(one, stretch_first(best), best)
+            first, last = one.first, one.last
+            best = self._snippets.best_line(self.held(one), first)
+            begins = self._begins(one, best)
             if begins is not None and begins < first:
                 first, last = begins, min(last, begins + WINDOW_LINES - 1)
-                text = self._lines(one, first, last)
-            known = self._shown[key] = Shown(first, last, best, begins, text)
+            known = self._shown[key] = Shown(first, last, best, begins)
         return known
 
     def hit(self, one: Candidate) -> Hit:
         """Return a window as what a search gives."""
-        shown = self.shown(one)
-        snippet = self._snippets.of(shown.text, shown.first, begins=shown.begins)
+        shown, read = self.shown(one), self._read[_key(one)]
+        lines = read.cut(shown.first, shown.last)
+        snippet = self._snippets.of(lines, shown.first, read.held, begins=shown.begins)
         return Hit(one.path, shown.first, shown.last, one.rank, snippet)
 
-    def _begins(self, one: Candidate, first: int, line: int) -> int | None:
-        """Return the line, `first` or later, where the definition begins that holds a line."""
+    def _begins(self, one: Candidate, line: int) -> int | None:
+        """Return the line where the definition begins that holds a line, if not far above it."""
         language = language_of(one.path)
         if language is None:
             return None
-        above = header_above(self._lines(one, first, line), language)
+        first = stretch_first(line)
+        above = header_above(b"\n".join(self._read[_key(one)].cut(first, line)), language)
         return None if above is None else first + above
-
-    def _lines(self, one: Candidate, first: int, last: int) -> bytes:
-        start = stretch_first(one.first)
-        lines = self._read[_key(one)][1].split(b"\n")
-        return b"\n".join(lines[first - start : last - start + 1])
 
 
 def _key(one: Candidate) -> _Key:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from rlm_rag.indexes.parts import Held
 from rlm_rag.indexes.requests import MAX_SNIPPET_CHARS
-from rlm_rag.indexes.term_lines import Held, TermLines
 
 _LINE_CHARS = 160
 _KEPT_BEFORE_CHARS = 40
@@ -25,28 +25,28 @@ class Snippets:
         # The heaviest first: of bits that stand for terms, the lowest is of the most worth.
         self._terms = sorted(terms, key=lambda term: (-int(terms[term] * _WORTH), term))
         self._weights = [int(terms[term] * _WORTH) for term in self._terms]
-        self._lines = TermLines(self._terms)
+        self._total = sum(self._weights) or 1
         # What sets of terms are worth, and what their lines lose of it once one shows them.
         self._worths = {0: 0}
         self._losses = {0: 0}
-        # The terms in the lines of windows seen before.
-        self._held: dict[bytes, Held] = {}
 
     @property
-    def term_count(self) -> int:
-        """How many terms are looked for."""
-        return len(self._terms)
+    def terms(self) -> Sequence[bytes]:
+        """The terms, as bits in what lines hold stand for them."""
+        return self._terms
 
-    def of(self, window: bytes, first: int, *, begins: int | None = None) -> str:
-        """Return at most 400 characters of the lines of a window, whose first has that number.
+    def of(
+        self, lines: Sequence[bytes], first: int, held: Held, *, begins: int | None = None
+    ) -> str:
+        """Return at most 400 characters of some lines, whose first has that number.
 
         Between the lines there is LF. Each shown line is `number: text` with outer space cut;
         `…` stands where a long line was cut. The lines chosen first are those that hold the
         most weight of terms not shown yet, then their neighbours; the last may be cut to fit.
         After the best line comes the one where its definition `begins`, if that is known.
         """
-        lines = window.split(b"\n")
-        found = self._found(window)
+        end = first + len(lines)
+        found = {line - first: bits for line, bits in held.items() if first <= line < end}
         chosen: dict[int, str] = {}
         left = MAX_SNIPPET_CHARS
         header = None if begins is None else begins - first
@@ -55,9 +55,11 @@ class Snippets:
             room = left - len(head) - 1
             if room < _MIN_LINE_CHARS and chosen:
                 break
-            if chosen and _is_longer(lines[at], room):
+            line = lines[at].strip(_BLANK)
+            if chosen and line.isascii() and min(len(line), _LINE_CHARS) > room:
+                # It is too long however it is cut.
                 continue
-            text = lines[at].decode("utf-8", "surrogatepass").strip()
+            text = line.decode("utf-8", "surrogatepass").strip()
             if len(text) > _LINE_CHARS:
                 text = self._cut(text, found.get(at, 0))
             if len(text) > room and chosen:
@@ -66,34 +68,13 @@ class Snippets:
             left -= len(head) + len(text) + 1
         return "\n".join([chosen[at] for at in sorted(chosen)])
 
-    def nearness(self, windows: Sequence[bytes]) -> list[float]:
-        """Return, for each window, the most that one line holds of the terms, by weight: 0 to 1."""
-        self.look_at(windows)
-        total = sum(self._weights) or 1
-        held = (self._held[window].values() for window in windows)
-        return [max(map(self._worth, set(lines)), default=0) / total for lines in held]
+    def nearness(self, held: Held) -> float:
+        """Return the most that one line holds of the terms, by weight: 0 to 1."""
+        return max(map(self._worth, set(held.values())), default=0) / self._total
 
-    def look_at(self, windows: Iterable[bytes]) -> None:
-        """Find the terms in windows that are asked about later: all at once costs least."""
-        new = [window for window in windows if window not in self._held]
-        if new:
-            self._held.update(zip(new, self._lines.of(new), strict=True))
-
-    def lines(self, window: bytes) -> Iterable[int]:
-        """Return the lines of a window, counted from 0, that hold a term."""
-        return self._found(window).keys()
-
-    def best_line(self, window: bytes) -> int:
-        """Return the first of a window's lines, counted from 0, that hold most of the terms."""
-        found = self._found(window)
-        return max(found, key=lambda at: self._worth(found[at]), default=0)
-
-    def _found(self, window: bytes) -> Held:
-        found = self._held.get(window)
-        if found is None:
-            self.look_at([window])
-            found = self._held[window]
-        return found
+    def best_line(self, held: Held, default: int) -> int:
+        """Return the first of the lines that hold most of the terms; the default for no lines."""
+        return max(held, key=lambda line: self._worth(held[line]), default=default)
 
     def _worth(self, bits: int) -> int:
         worth = self._worths.get(bits)
@@ -115,20 +96,21 @@ class Snippets:
         shown = 0
         anchor: int | None = None
         while worths:
-            best = max(worths, key=worths.__getitem__)
-            chosen = [best]
-            if anchor is None:
-                anchor = best
-                if header is not None and header != best:
-                    chosen.append(header)
-            for one in chosen:
-                worths.pop(one, None)
-                yield one
-                new = found.get(one, 0) & ~shown
+            for at in sorted(worths, key=worths.__getitem__, reverse=True):
+                del worths[at]
+                yield at
+                new = found[at] & ~shown
+                if anchor is None:
+                    anchor = at
+                    if header is not None and header != at:
+                        worths.pop(header, None)
+                        yield header
+                        new |= found.get(header, 0)
                 if new:
-                    for at in worths:
-                        worths[at] -= self._loss(found[at] & new)
                     shown |= new
+                    for other in worths:
+                        worths[other] -= self._loss(found[other] & new)
+                    break
         yielded = {*found, header} if anchor is not None else set(found)
         for at in _outward(anchor or 0, len(lines)):
             if at not in yielded and lines[at].strip():
@@ -156,11 +138,6 @@ def _numbers(bits: int) -> Iterator[int]:
         lowest = bits & -bits
         yield lowest.bit_length() - 1
         bits ^= lowest
-
-
-def _is_longer(line: bytes, room: int) -> bool:
-    """Whether a line is told to be too long, however it is cut, before it is decoded."""
-    return line.isascii() and min(len(line.strip(_BLANK)), _LINE_CHARS) > room
 
 
 def _outward(anchor: int, count: int) -> Iterator[int]:

@@ -59,6 +59,11 @@ class Table:
         return -1
 
     @property
+    def count(self) -> int:
+        """How many keys there are."""
+        return self._count
+
+    @property
     def value_ends(self) -> memoryview:
         """Where the values of each key end."""
         return self._value_ends

@@ -1,131 +1,91 @@
-"""In which lines of a text the terms of a query stand, in however they are written."""
+"""In which lines of windows, and just above them, terms stand, in however they are written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rlm_rag.indexes.live import Homes, LivePostings, Longs
+from rlm_rag.indexes.parts import Held
 from rlm_rag.indexes.runs import run_starts
-from rlm_rag.indexes.terms import separated, word_terms
+from rlm_rag.indexes.windows import OVERLAP_LINES, STRIDE_LINES
 
-_SPACE, _LF, _UNDERSCORE, _FIRST_WIDE = 0x20, 0x0A, 0x5F, 0x80
-_DIGITS, _LOWER = (0x30, 10), (0x61, 26)
-# Four bytes are compared at once, whatever follows the text's last ones.
-_KEY_BYTES = 4
-
-# Lines that hold a term, counted from 0: bit n is set for term n.
-Held = Mapping[int, int]
-Places = NDArray[np.intp]
-Bytes = NDArray[np.uint8]
+# A window is three stretches of words; so many before it hold all lines that may be shown with it.
+_ITS_STRETCHES, _STRETCHES_ABOVE = 3, 3
+_BITS = 64
 
 
-class TermLines:
-    """Finds the terms of one query; keeps what the words it met have of them."""
+def term_lines(
+    postings: LivePostings, windows: Sequence[int], terms: Sequence[bytes]
+) -> list[Held]:
+    """Return which terms the lines of windows, and those above them from `stretch_first`, hold.
 
-    def __init__(self, terms: Sequence[bytes]) -> None:
-        self._bits = {term: 1 << number for number, term in enumerate(terms)}
-        # Others stand in words beyond ASCII alone, which are all looked at.
-        self._sought = [term for term in self._bits if term.isascii()]
-        self._across = _pairs_across(self._sought)
-        self._known: dict[bytes, int] = {}
+    Lines have their numbers in their documents; of some lines further above it may be told too.
 
-    def of(self, texts: Sequence[bytes]) -> list[Held]:
-        """Return for each text what its lines hold.
-
-        All texts are looked through at once, which costs little more than one of them.
-        """
-        # Only texts beyond ASCII cost more than a look.
-        data = b" %b%b" % (b" ".join(map(separated, texts)), b" " * _KEY_BYTES)
-        starts, ends = self._likely(data)
-        words = [data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-        known = self._known
-        known.update((word, self._of_word(word)) for word in set(words) - known.keys())
-        found: list[dict[int, int]] = [{} for _ in texts]
-        numbers, lines = _places(texts, starts - 1)
-        for number, line, bits in zip(numbers, lines, map(known.__getitem__, words), strict=True):
-            if bits:
-                held = found[number]
-                held[line] = held.get(line, 0) | bits
-        return list(found)
-
-    def _of_word(self, word: bytes) -> int:
-        bits = self._bits
-        return sum(bits[term] for term in word_terms(word) if term in bits)
-
-    def _likely(self, data: bytes) -> tuple[Places, Places]:
-        """Return where words lie, between spaces, among them all that have terms of the query."""
-        folded = data.lower()
-        values, written = np.frombuffer(folded, np.uint8), np.frombuffer(data, np.uint8)
-        places = [self._alone(folded, values, written)]
-        underscores = np.flatnonzero(values == _UNDERSCORE)
-        if len(underscores):
-            pairs = values[underscores - 1].astype(np.uint16) << 8 | values[underscores + 1]
-            places.append(underscores[self._across[pairs]])
-        if not folded.isascii():
-            # What a word beyond ASCII means cannot be told from how it is written.
-            places.append(np.flatnonzero(values >= _FIRST_WIDE))
-        spaces = np.flatnonzero(values == _SPACE)
-        following = np.searchsorted(spaces, np.concatenate(places))
-        following.sort()
-        following = following[run_starts(following)]
-        return spaces[following - 1] + 1, spaces[following]
-
-    def _alone(self, folded: bytes, values: Bytes, written: Bytes) -> Places:
-        """Return where the terms may stand, begun and ended where parts of words can be."""
-        keys = np.ndarray(len(folded) - _KEY_BYTES + 1, "<u4", folded, strides=(1,)).copy()
-        borders = np.ones(len(values) + 1, np.bool_)
-        small, digits = _among(written, _LOWER), _among(written, _DIGITS)
-        borders[1:-1] = ~(small[1:] & _among(values, _LOWER)[:-1] | digits[1:] & digits[:-1])
-        begun = np.zeros(len(keys), np.bool_)
-        for term in self._sought:
-            found = _found(keys, term)
-            begun[: len(found)] |= found & borders[len(term) : len(term) + len(found)]
-        return np.flatnonzero(begun & borders[: len(begun)])
-
-
-def _among(values: Bytes, those: tuple[int, int]) -> NDArray[np.bool_]:
-    """Say which bytes are among so many from the first on."""
-    first, count = those
-    return values - np.uint8(first) < count
-
-
-def _found(keys: NDArray[np.uint32], term: bytes) -> NDArray[np.bool_]:
-    """Say where the first four bytes of a term and its last four are, or all of a short one."""
-    size = len(term)
-    first = np.uint32(int.from_bytes(term[:_KEY_BYTES], "little"))
-    found: NDArray[np.bool_]
-    if size < _KEY_BYTES:
-        found = keys & np.uint32((1 << 8 * size) - 1) == first
-    elif size == _KEY_BYTES:
-        found = keys == first
-    else:
-        lasts = keys[size - _KEY_BYTES :]
-        last = np.uint32(int.from_bytes(term[-_KEY_BYTES:], "little"))
-        found = (keys[: len(lasts)] == first) & (lasts == last)
-    return found
-
-
-def _pairs_across(terms: Iterable[bytes]) -> NDArray[np.bool_]:
-    """Say of two bytes, `one << 8 | other`, if they can be beside an underscore in a joined term.
-
-    After it there may be another one.
+    Raises:
+        SegmentError: a segment is damaged.
     """
-    across = bytearray(1 << 16)
-    for term in terms:
-        for before, after in pairwise(term):
-            across[before << 8 | after] = across[before << 8 | _UNDERSCORE] = 1
-    return np.frombuffer(across, np.bool_)
+    held: list[Held] = [{}] * len(windows)
+    if not windows:
+        return held
+    homes = postings.homes(windows)
+    found = _found(homes, terms[:_BITS])
+    for base in range(_BITS, len(terms), _BITS):
+        more = _found(homes, terms[base : base + _BITS])
+        found = [_joined(one, two, base) for one, two in zip(found, more, strict=True)]
+    for place, one in zip(homes.places.tolist(), found, strict=True):
+        held[place] = one
+    return held
 
 
-def _places(texts: Sequence[bytes], offsets: Places) -> tuple[list[int], list[int]]:
-    """Return in which of the texts, joined by LF, offsets lie, and in which line of it."""
-    block = b"\n".join(texts)
-    line_ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _LF)
-    text_starts = np.cumsum([0, *(len(text) + 1 for text in texts)])
-    numbers = np.searchsorted(text_starts, offsets, side="right") - 1
-    first_lines = np.searchsorted(line_ends, text_starts)
-    lines = np.searchsorted(line_ends, offsets) - first_lines[numbers]
-    return numbers.tolist(), lines.tolist()
+def _found(homes: Homes, terms: Sequence[bytes]) -> list[Held]:
+    """Return what the lines around each window hold of at most 64 terms."""
+    above = np.maximum(2 * homes.numbers - _STRETCHES_ABOVE, 0)
+    below = np.minimum(2 * homes.numbers + _ITS_STRETCHES, 2 * homes.counts)
+    bits, is_end, sizes = _marked(homes, above, below, terms)
+    found = np.flatnonzero(bits != 0)
+    ends = np.flatnonzero(is_end)
+    lines = ends.searchsorted(found)
+    starts = run_starts(lines)
+    if not len(starts):
+        return [{}] * len(sizes)
+    lines = lines.take(starts)
+    held: NDArray[np.uint64] = np.bitwise_or.reduceat(bits.take(found), starts)
+    first_lines = ends.searchsorted(np.cumsum(sizes) - sizes)
+    borders = [*lines.searchsorted(first_lines).tolist(), len(lines)]
+    # What is added to a line of the sequence to have that of the document.
+    shifts = STRIDE_LINES * (above >> 1) + OVERLAP_LINES * (above & 1) + 1 - first_lines
+    numbers = (lines + np.repeat(shifts, np.diff(borders))).tolist()
+    of_lines = held.tolist()
+    return [
+        dict(zip(numbers[first:end], of_lines[first:end], strict=True))
+        for first, end in pairwise(borders)
+    ]
+
+
+def _marked(
+    homes: Homes, above: Longs, below: Longs, terms: Sequence[bytes]
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_], Longs]:
+    """Return the bits of all words from some stretches to others, which of them end a line.
+
+    And how many words there are around each window.
+    """
+    first = 0
+    bits, is_end, sizes = [], [], []
+    for source, count in homes.sources:
+        those = slice(first, first + count)
+        begins = 2 * homes.firsts[those]
+        sequence, of_windows = source.sequence(begins + above[those], begins + below[those])
+        bits.append(source.marked(sequence, terms))
+        is_end.append(sequence == 0)
+        sizes.append(of_windows)
+        first += count
+    return np.concatenate(bits), np.concatenate(is_end), np.concatenate(sizes)
+
+
+def _joined(one: Held, other: Held, base: int) -> Held:
+    lines = sorted({*one, *other})
+    return {line: one.get(line, 0) | other.get(line, 0) << base for line in lines}

@@ -20,6 +20,11 @@ def window_lines(number: int, line_count: int) -> tuple[int, int]:
     return first, min(first + WINDOW_LINES - 1, line_count)
 
 
+def stretch_first(first: int) -> int:
+    """Return where a window's stretch begins: a definition that holds it may begin there."""
+    return max(1, first - WINDOW_LINES + 1)
+
+
 def windows_of_line(line: int, line_count: int) -> range:
     """Return the numbers of a document's windows that hold a line."""
     last = min((line - 1) // STRIDE_LINES, window_count(line_count) - 1)

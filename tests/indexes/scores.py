@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from rlm_rag.indexes.columns import Scores
 from rlm_rag.indexes.index import SearchIndex
 from rlm_rag.indexes.parts import Counts, Rarity
@@ -19,4 +21,7 @@ def scores_of(index: SearchIndex, terms: Mapping[bytes, float], weights: Weights
     windows = {term: count for term, (count, _) in held.items()}
     documents = {term: count for term, (_, count) in held.items()}
     counts = Counts(windows, documents, {}, {}, {})
-    return ranker.scores(terms, Rarity.of(totals, counts))
+    scores = np.zeros(index.postings.window_count)
+    windows, found = ranker.scores(terms, Rarity.of(totals, counts))
+    scores[windows] = found
+    return scores

@@ -19,7 +19,10 @@ windows = st.lists(
 def test_the_best_are_those_of_all(held: list[tuple[float, float, float]], count: int) -> None:
     scores, discounts, shares = np.array(held or [(0.0, 0.0, 0.0)]).T
     numbers = np.flatnonzero(scores)
-    found = Found(numbers, scores[numbers], discounts[numbers], lambda windows: shares[windows])
+    by_kind, kinds = np.unique(discounts, return_inverse=True)
+    found = Found(
+        numbers, scores[numbers], kinds[numbers], by_kind, lambda windows: shares[windows]
+    )
 
     def first(chosen: Windows, final: np.ndarray) -> list[int]:
         order = np.lexsort((chosen, -np.round(final, SCORE_DIGITS)))

@@ -96,7 +96,11 @@ def in_parts(
 
 @settings(max_examples=60, deadline=None)
 @given(
-    CORPORA, st.lists(st.integers(0, 4), min_size=1), st.integers(1, 5), QUERIES, st.integers(1, 12)
+    CORPORA,
+    st.lists(st.integers(0, 4), min_size=1),
+    st.integers(1, 5),
+    QUERIES,
+    st.integers(1, 12) | st.just(1000),
 )
 def test_parts_rank_as_the_whole(
     pack: Pack, documents: dict[str, str], owners: list[int], count: int, query: str, k: int

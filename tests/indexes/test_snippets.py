@@ -1,10 +1,33 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from rlm_rag.indexes.parts import Held
 from rlm_rag.indexes.snippets import Snippets
+from rlm_rag.indexes.terms import raw_words, word_terms
 
 LINES = [f"nothing of note in line {number} at all, but it is long" for number in range(30)]
+
+
+def held(terms: Sequence[bytes], lines: list[str], first: int) -> Held:
+    """Return which terms lines hold, whose first has that number."""
+    found = {}
+    for number, line in enumerate(lines, start=first):
+        said = {term for word in raw_words(line) for term in word_terms(word)}
+        bits = sum(1 << at for at, term in enumerate(terms) if term in said)
+        if bits:
+            found[number] = bits
+    return found
+
+
+def snippet(
+    terms: dict[bytes, float], lines: list[str], first: int, begins: int | None = None
+) -> str:
+    snippets = Snippets(terms)
+    found = held(snippets.terms, lines, first)
+    return snippets.of([line.encode() for line in lines], first, found, begins=begins)
 
 
 @pytest.mark.parametrize(
@@ -21,13 +44,12 @@ LINES = [f"nothing of note in line {number} at all, but it is long" for number i
 )
 def test_a_word_is_found_however_it_is_written(term: str, said: str) -> None:
     lines = [*LINES[:20], said, *LINES[20:]]
-    shown = Snippets({term.encode(): 1.0}).of("\n".join(lines).encode(), 101)
+    shown = snippet({term.encode(): 1.0}, lines, 101)
     assert f"121: {said}" in shown.split("\n")
 
 
 def test_a_word_within_another_is_not_found() -> None:
-    window = "\n".join([*LINES, f"{LINES[0]} username"]).encode()
-    assert "username" not in Snippets({b"user": 1.0}).of(window, 1)
+    assert "username" not in snippet({b"user": 1.0}, [*LINES, f"{LINES[0]} username"], 1)
 
 
 def test_the_line_where_the_definition_begins_is_shown_after_the_best_one() -> None:
@@ -36,11 +58,23 @@ def test_the_line_where_the_definition_begins_is_shown_after_the_best_one() -> N
         *["    parse and header " + "x" * 70] * 20,
         "    header = parse(text)",
     ]
-    window = "\n".join(lines).encode()
-    snippets = Snippets({b"header": 2.0, b"text": 2.0})
-    shown = snippets.of(window, 101, begins=101).split("\n")
+    shown = snippet({b"header": 2.0, b"text": 2.0}, lines, 101, begins=101).split("\n")
     assert shown[0] == "101: def parse(text):"
     assert shown[-1] == "122: header = parse(text)"
-    assert "101: def parse(text):" not in Snippets({b"header": 2.0}).of(window, 101)
-    alone = Snippets({b"other": 1.0}).of(b"def f():\n    return 1\n    other()", 1, begins=1)
+    assert "101: def parse(text):" not in snippet({b"header": 2.0}, lines, 101)
+    alone = snippet({b"other": 1.0}, ["def f():", "    return 1", "    other()"], 1, begins=1)
     assert alone == "1: def f():\n2: return 1\n3: other()"
+
+
+def test_a_line_that_says_what_is_not_shown_yet_comes_before_an_earlier_one() -> None:
+    padding = " " + "x" * 140
+    lines = [f"alpha beta{padding}", f"alpha{padding}", f"beta gamma{padding}"]
+    shown = snippet({b"alpha": 3.0, b"beta": 2.0, b"gamma": 2.0}, lines, 1).split("\n")
+    assert [line[:1] for line in shown] == ["1", "3"]
+
+
+def test_lines_that_are_not_shown_do_not_count() -> None:
+    snippets = Snippets({b"alpha": 1.0})
+    assert snippets.of([b"one", b"two"], 5, {4: 1, 6: 1, 7: 1}) == "5: one\n6: two"
+    assert snippets.best_line({}, 5) == 5
+    assert snippets.best_line({6: 0, 8: 1, 9: 1}, 5) == 8

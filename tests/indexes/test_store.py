@@ -159,7 +159,8 @@ def test_a_page_of_postings_that_is_damaged_is_noticed_when_it_is_read(tmp_path:
     builder = SegmentBuilder()
     for number in range(20_000):
         words = [b"word"] if number else [b"word", b"first"]
-        builder.add_document(number.to_bytes(16, "big"), [words, [], []])
+        line_words = len(words).to_bytes(4, sys.byteorder)
+        builder.add_document(number.to_bytes(16, "big"), [words, [], []], line_words)
     data = builder.encode(STAMP)
     whole = Segment(data, STAMP)
     whole.check()
@@ -174,6 +175,23 @@ def test_a_page_of_postings_that_is_damaged_is_noticed_when_it_is_read(tmp_path:
         segment.values("words", number)
     with pytest.raises(SegmentError):
         segment.check()
+
+
+def test_a_page_of_the_words_that_is_damaged_is_built_again(pack: Pack, tmp_path: Path) -> None:
+    corpus = pack({"a.py": "first line\n" * 30_000 + "retry user\n"})
+    expected = answers_of(stored(corpus, tmp_path / "one"))
+    (path,) = segments_in(tmp_path / "one")
+    damaged = bytearray(path.read_bytes())
+    # The words of the texts come last.
+    damaged[-3] ^= 1
+    segment = Segment(damaged, STAMP)
+    segment.check_sequence(0, 10)
+    with pytest.raises(SegmentError, match="damaged"):
+        segment.check_sequence(0, len(segment.sequence()))
+    with pytest.raises(SegmentError, match="end before"):
+        segment.check_sequence(0, len(segment.sequence()) + 1)
+    path.write_bytes(damaged)
+    assert answers_of(stored(corpus, tmp_path / "one")) == expected
 
 
 def test_another_versions_index_is_built_again(pack: Pack, tmp_path: Path) -> None:
