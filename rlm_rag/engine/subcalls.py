@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlm_rag.engine.admission import LimitReached
-from rlm_rag.engine.answer import StopReason
+from rlm_rag.engine.answer import StopReason, usage_dict
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls, PricedModel, told
 from rlm_rag.engine.citations import Citation
@@ -55,7 +55,7 @@ class LeafReply:
     def to_json(self) -> dict[str, Any]:
         """The reply as a block gets it, without what is as it is in a `Reply` that says nothing."""
         shown = {"text": self.text, "ok": self.ok, "error": self.error}
-        usage = {name: value for name, value in asdict(self.usage).items() if value != 0}
+        usage = {name: value for name, value in usage_dict(self.usage).items() if value != 0}
         rest = {
             "truncated": self.truncated,
             "usage": usage,

@@ -42,6 +42,10 @@ class Pauses:
         return bound * (0.5 + 0.5 * self.dice.random())
 
 
+# Dice take longer to make than all else that a call costs here.
+_PAUSES = Pauses()
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How long and how often one call may be tried.
@@ -87,7 +91,7 @@ async def complete_with_retries(
         before_attempt,
         after_loss,
         patience or Patience(),
-        pauses or Pauses(),
+        pauses or _PAUSES,
     )
     return await trying.complete()
 
@@ -118,7 +122,10 @@ class _Trying:
                     raise _counted(error, self.sent) from error
                 await self.pauses.sleep(wait)
             else:
-                return replace(completion, usage=replace(completion.usage, calls=self.sent))
+                usage = completion.usage
+                if usage.calls == self.sent:
+                    return completion
+                return replace(completion, usage=replace(usage, calls=self.sent))
 
     def _wait_after(self, error: ModelError) -> float | None:
         """The seconds to wait before the next attempt; None where there is to be none."""
@@ -157,7 +164,8 @@ class _Trying:
             left = self.end - _now()
             if left <= 0:
                 raise self._out_of_time()
-            request = replace(request, timeout_seconds=min(request.timeout_seconds, left))
+            if left < request.timeout_seconds:
+                request = replace(request, timeout_seconds=left)
         if self.before_attempt is not None:
             ready = self.before_attempt()
             if inspect.isawaitable(ready):
