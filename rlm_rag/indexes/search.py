@@ -23,7 +23,7 @@ from rlm_rag.indexes.showing import Showing, Shown
 from rlm_rag.indexes.snippets import Snippets
 
 # Candidates asked for, so that k mostly remain when neighbours are left out.
-_CANDIDATES_PER_HIT = 2
+_CANDIDATES_PER_HIT = 3
 # And where these are too few, so many times more of them.
 _MORE = 16
 _MOST_COMPARED = 1000
