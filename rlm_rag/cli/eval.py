@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
@@ -24,6 +25,7 @@ from rlm_rag.settings import Settings
 if TYPE_CHECKING:
     from rlm_rag.evals.config import RunConfig
     from rlm_rag.evals.costs import RunCost
+    from rlm_rag.evals.record import Record
     from rlm_rag.evals.runner import Progress
 
 FOLDER = click.Path(path_type=Path)
@@ -263,7 +265,8 @@ def _ended(folder: Path, progress: Progress, *, as_json: bool) -> int:
     from rlm_rag.evals.reports.report import report_of
     from rlm_rag.evals.run_folder import RunFolder
 
-    found = report_of([RunFolder.open(folder)])
+    opened = RunFolder.open(folder)
+    found = report_of([opened])
     write_report(found, folder)
     if as_json:
         streams.result_json({"run": str(folder), "stopped": progress.stopped} | found.to_dict())
@@ -271,6 +274,7 @@ def _ended(folder: Path, progress: Progress, *, as_json: bool) -> int:
         streams.result(to_markdown(found).rstrip("\n"))
     streams.flush()
     streams.note(f"run: {folder}")
+    _note_errors(opened.records().values())
     if progress.stopped is not None:
         detail = f": {progress.detail}" if progress.detail else ""
         streams.note(streams.one_line(f"stopped early ({progress.stopped}){detail}"))
@@ -279,6 +283,19 @@ def _ended(folder: Path, progress: Progress, *, as_json: bool) -> int:
     more = " --max-usd USD" if progress.stopped == "budget_usd" else ""
     streams.note(f"to go on: rlm-rag eval resume {folder}{more}")
     return INTERRUPTED if progress.stopped == "interrupted" else PARTIAL
+
+
+def _note_errors(records: Iterable[Record]) -> None:
+    """Say of each kind of error how often it came, and of which sample what it was."""
+    failed: dict[str, list[str]] = {}
+    for record in records:
+        if record.error is not None:
+            said = f"{record.id} by {record.strategy}: {record.error.message}"
+            failed.setdefault(record.error.kind, []).append(said)
+    for kind, mine in failed.items():
+        streams.note(
+            streams.one_line(f"{counted(len(mine), 'error')} ({kind}), such as {mine[-1]}")
+        )
 
 
 def _show_cost(cost: RunCost, *, as_json: bool) -> None:

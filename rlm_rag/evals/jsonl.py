@@ -87,7 +87,8 @@ class OwnQuestions:
     def samples(self, options: TaskOptions) -> Iterator[Sample]:
         """Yield a sample for each row, those of one corpus after one another as the file has them.
 
-        A corpus whose paths are gold is loaded for that, so that none is missing.
+        The corpus of the run, and each whose paths are gold, is loaded once for that, so that
+        nothing is missing.
 
         Raises:
             UsageError: no corpus was given, neither to the run nor in the row.
@@ -103,13 +104,12 @@ class OwnQuestions:
             if sample.id in known:
                 row.refuse(f"the id {sample.id!r} comes twice")
             known.add(sample.id)
-            if "paths" in sample.gold:
-                corpus = sample.haystack.key
-                if corpus not in paths:
-                    paths[corpus] = _paths(corpus)
-                for path in sample.gold["paths"]:
-                    if path not in paths[corpus]:
-                        row.refuse(f"'gold' names {path!r}, which is not in {corpus}")
+            corpus, gold = sample.haystack.key, sample.gold.get("paths", ())
+            if corpus not in paths and (gold or corpus == options.corpus):
+                paths[corpus] = _paths(corpus)
+            for path in gold:
+                if path not in paths[corpus]:
+                    row.refuse(f"'gold' names {path!r}, which is not in {corpus}")
             yield sample
 
 

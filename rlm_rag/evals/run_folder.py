@@ -50,7 +50,8 @@ class RunFolder:
             )
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if any(path.iterdir()):
+            # What a kill left of the configuration is written over.
+            if any(found.name != _part(path / CONFIG).name for found in path.iterdir()):
                 raise RunFolderError(
                     f"{path} is not empty, and holds no run", hint="choose another --out"
                 )
@@ -205,8 +206,12 @@ def _cut_torn(file: BinaryIO) -> None:
     file.truncate(whole)
 
 
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
+
+
 def _write_whole(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
+    part = _part(path)
     with part.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

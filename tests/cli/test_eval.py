@@ -164,6 +164,8 @@ def test_money_that_does_not_last_is_a_partial_run_and_an_estimate_costs_none(
     ended = place.run(*options, "--max-usd", "4.12")
     assert ended.code == 1
     assert "stopped early (budget_usd)" in ended.stderr
+    assert "error (budget_usd), such as " in ended.stderr.replace("errors", "error")
+    assert " by direct: the money for the whole run did not last for it" in ended.stderr
     assert "(budget usd " in ended.stdout
     assert 0 < len(openai_server.received) < QUESTIONS
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rlm_rag.errors import BenchmarkDataError, RlmRagError, UsageError
+from rlm_rag.errors import BenchmarkDataError, RlmRagError, SourceError, UsageError
 from rlm_rag.evals.base import Response, Sample, TaskOptions
 from rlm_rag.evals.tasks import TASKS, find_task
 
@@ -487,14 +487,14 @@ def test_a_question_of_ones_own_that_lacks_something_says_where(
 ) -> None:
     path = lines(tmp_path / "qa.jsonl", {"question": "?", "answer": "x"}, row)
     with pytest.raises(BenchmarkDataError, match=f"qa.jsonl, row 2: .*{message}"):
-        asked(str(path), None, corpus=".")
+        asked(str(path), None, corpus=str(path))
 
 
 def test_a_row_that_is_no_json_is_named(tmp_path: Path) -> None:
     path = tmp_path / "qa.jsonl"
     path.write_text('{"question": "?", "answer": "x"}\n\n{"question"\n')
     with pytest.raises(BenchmarkDataError, match=r"qa.jsonl cannot be read: row 2 is no JSON"):
-        asked(str(path), None, corpus=".")
+        asked(str(path), None, corpus=str(path))
 
 
 def test_own_questions_want_a_corpus_and_ids_that_differ(tmp_path: Path) -> None:
@@ -502,7 +502,11 @@ def test_own_questions_want_a_corpus_and_ids_that_differ(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="nothing says what the question is asked of"):
         asked(str(path), None)
     with pytest.raises(BenchmarkDataError, match="comes twice"):
-        asked(str(path), None, corpus=".")
+        asked(str(path), None, corpus=str(path))
+    lines(path, {"question": "?", "answer": "x", "corpus": "gone"})
+    assert len(asked(str(path), None)) == 1
+    with pytest.raises(SourceError, match="No such file or folder"):
+        asked(str(path), None, corpus="gone")
 
 
 def test_a_gold_path_that_the_corpus_does_not_hold_is_refused(tmp_path: Path) -> None:

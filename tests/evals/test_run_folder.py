@@ -152,6 +152,13 @@ def test_a_folder_that_holds_something_is_not_taken(folder, tmp_path):
         RunFolder.open(tmp_path / "other")
 
 
+def test_a_folder_of_a_run_that_was_killed_as_it_began_is_taken(tmp_path):
+    (tmp_path / ".config.toml.part").write_text("schema_ver")
+    RunFolder.create(tmp_path, CONFIG)
+    assert RunFolder.open(tmp_path).config == CONFIG
+    assert [found.name for found in tmp_path.iterdir()] == ["config.toml"]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"strategies": ()}, {"strategies": ("rlm", "rlm")}, {"strategies": ("x",)}, {"parallel": 0}],
