@@ -59,8 +59,11 @@ def versioned(name: str, text: str) -> Profile:
 def profile_of(model: str) -> str:
     """Return the profile for a model by its name: by its size in parameters, else its family.
 
-    A mixture of experts (`8x7b`, `30b-a3b`) counts whole. `standard` where nothing is known.
+    A mixture of experts (`8x7b`, `30b-a3b`) counts whole. `standard` where nothing is known, and
+    for replies out of a file, whose path says nothing of a model.
     """
+    if model.startswith(("scripted:", "replay:")):
+        return "standard"
     name = model.casefold()
     sizes = [float(many or 1) * float(size) for many, size in _BILLIONS.findall(name)]
     if sizes:

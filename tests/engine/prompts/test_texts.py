@@ -56,6 +56,7 @@ def test_an_unknown_profile_is_refused() -> None:
         ("qwen3-30b-a3b", "standard"),
         ("phi-3-mini", "small"),
         ("whatever", "standard"),
+        ("scripted:/tmp/of-3b/mini/replies.json", "standard"),
     ],
 )
 def test_a_model_gets_its_profile_by_its_size_or_its_family(model: str, profile: str) -> None:
