@@ -25,6 +25,9 @@ OUTLINE_CHARS = 600
 _OF_RECORDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".log")
 
 _DEFINES = re.compile(r"^\s*\d+: .*?\b(def|class|func|function|fn|struct|interface) ", re.MULTILINE)
+_BEGINS = re.compile(
+    r"\b(?:begin|start)(?:s|ning|ing)? with (?:the (?:word|prefix) )?[`'\"]?([A-Za-z_]\w*)"
+)
 _FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", re.ASCII)
 
 
@@ -117,11 +120,19 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
     outline = await services.looked_up("outline", path=path, budget_chars=OUTLINE_CHARS)
     words = Counter(found[1] for found in _DEFINES.finditer(outline or ""))
     if words:
-        word = words.most_common(1)[0][0]
-        counting = f'n = outline({path!r}).count("{word} ")\nFINAL(f"{{n}} of them in `{path}:1`.")'
+        counted = f"{words.most_common(1)[0][0]} {_name_begins(question)}"
+        counting = (
+            f'n = outline({path!r}).count("{counted}")\nFINAL(f"{{n}} of them in `{path}:1`.")'
+        )
         return FirstLook(f"print(outline({path!r})) shows:\n{outline}", counting)
     begun = "".join(f"\n  {_cut(line)}" for line in lines[:MAX_LINES])
     return FirstLook(f"{path} begins:{begun}")
+
+
+def _name_begins(question: str) -> str:
+    """Return what a question says that the names of what it counts begin with, "" for nothing."""
+    found = _BEGINS.search(question)
+    return "" if found is None else found[1]
 
 
 def _cut(line: str) -> str:

@@ -25,6 +25,18 @@ _OVERVIEW = re.compile(
     re.IGNORECASE,
 )
 
+# "How many metres high" asks for what stands in one place.
+_MEASURE = re.compile(
+    r"\bhow (?:many|much) \w+ (?:high|tall|long|wide|broad|deep|thick|old|far|heavy|fast|away|ago"
+    r"|from|above|below)\b",
+    re.IGNORECASE,
+)
+_ONE_PLACE = re.compile(
+    r"\s*(?:in )?(?:which|what) (?:file|module|page)\b"
+    r"(?!.{0,40}\b(?:most|fewest|least|\w+est)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+
 # Wider than an aggregate: what an answer states as a figure, whatever it takes to find it.
 _FIGURE = re.compile(
     r"\b(?:how (?:many|much|often)|number of|count(?! (?:as|for|on)\b)|total|sum"
@@ -42,7 +54,8 @@ _ALL = re.compile(
 
 def kind_of(question: str) -> Kind:
     """Return whether a question is answered by counting, by reading widely, or by one place."""
-    if _AGGREGATE.search(question):
+    is_place = _MEASURE.search(question) or _ONE_PLACE.match(question)
+    if _AGGREGATE.search(question) and not is_place:
         return "aggregate"
     return "overview" if _OVERVIEW.search(question) else "lookup"
 

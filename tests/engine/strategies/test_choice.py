@@ -93,6 +93,12 @@ def test_an_unknown_window_is_taken_as_a_small_one(corpora: dict[str, Searchable
         ("What does this project do?", "overview"),
         ("Where is retry backoff computed?", "lookup"),
         ("What value has MAX_TRIES?", "lookup"),
+        ("How many metres high is the tower of Alby?", "lookup"),
+        ("How many towers are high?", "aggregate"),
+        ("Which file computes the value of a minimum cut?", "lookup"),
+        ("In which file is the largest_first strategy defined?", "lookup"),
+        ("Which file has the most functions?", "aggregate"),
+        ("Which page names the highest tower?", "aggregate"),
     ],
 )
 def test_a_question_has_its_kind(question: str, kind: str) -> None:

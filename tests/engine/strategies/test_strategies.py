@@ -489,6 +489,21 @@ def test_a_small_model_is_shown_the_definitions_of_the_file_that_a_question_name
     assert begin in openai_server.prompts[0]
 
 
+def test_a_small_model_counts_those_whose_names_begin_as_asked(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = ask(
+        openai_server,
+        corpus,
+        "rlm",
+        reply("```repl\nFINAL(str(outline('src/retry.py').count('def back')))\n```"),
+        question="How many functions of retry.py have names that start with 'back'?",
+        model="qwen2.5-coder-1.5b",
+    )
+    assert found.text == "1"
+    assert '.count("def back")\n' in openai_server.prompts[0]
+
+
 def test_a_small_model_counts_by_the_word_that_its_language_defines_with(
     openai_server: OpenAiChatServer,
 ) -> None:
