@@ -319,6 +319,15 @@ def test_pressed_again_later_ends_at_once(
     assert left() == {}
 
 
+@pytest.fixture
+def heeds_hangups() -> Iterator[None]:
+    """Have what is started here end by SIGHUP, also where the tests run under `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("heeds_hangups")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_asked_to_end_by_another_signal(
     place: Place, repo: Path, left: Callable[[], dict[int, str]], number: int, code: int
