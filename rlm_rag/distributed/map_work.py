@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rlm_rag.corpus import Corpus
 from rlm_rag.distributed.desk import Terms
@@ -21,6 +22,9 @@ from rlm_rag.errors import ClusterError
 from rlm_rag.indexes.retriever import ProcessRetriever
 from rlm_rag.trace.events import Event
 from rlm_rag.trace.recorder import Recorder
+
+if TYPE_CHECKING:
+    from rlm_rag.distributed.fan_out import FanOut
 
 MOST_DOCUMENTS = 8
 MOST_BYTES = 1 << 20
@@ -100,50 +104,72 @@ class SpreadReading:
         limits = order.options.limits
         terms = Terms(concurrency=limits.concurrency, limits=limits, keeps_final=False)
         account = await fan.opened(terms)
-        batches = _batches(order.corpus, order.paths)
-        warnings: dict[str, None] = {}
-
-        async def read(batch: Sequence[str]) -> tuple[str, ...]:
-            left, heard = dict.fromkeys(batch), Heard(recorder, budget)
-
-            def made() -> MapWork:
-                # What a node that died had not told is read again by the next.
-                heard.lose()
-                return _work(order, tuple(left), account, budget.elapsed_seconds())
-
-            def hear(item: Event | Read) -> None:
-                if isinstance(item, Read):
-                    left.pop(item.path, None)
-                    tell(item.path, item.reply)
-                else:
-                    heard.take(item)
-
-            try:
-                found: tuple[str, ...] = await fan.run(made, Listener(hear))
-            except ClusterError as error:
-                heard.lose()
-                for path in left:
-                    tell(path, failed(error.message))
-                return ()
-            return found
-
-        async def work() -> None:
-            for batch in batches:
-                if budget.seconds_left() == 0:
-                    return
-                warnings.update(dict.fromkeys(await read(batch)))
-
+        reading = _Reading(order, budget, recorder, tell, fan, account)
         at_once = max(LEAST_AT_ONCE, math.ceil(2 * limits.concurrency / MOST_DOCUMENTS))
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(at_once):
-                    group.create_task(work())
+                    group.create_task(reading.go_on())
         except ExceptionGroup as errors:
             # The others were cancelled by the first.
             raise errors.exceptions[0] from None
         finally:
             fan.close(account)
-        return tuple(warnings)
+        return tuple(reading.warnings)
+
+
+class _Reading:
+    """One map under way: its batches go to whoever asks next."""
+
+    def __init__(
+        self,
+        order: MapOrder,
+        budget: Budget,
+        recorder: Recorder,
+        tell: Callable[[str, LeafReply], None],
+        fan: FanOut,
+        account: Account,
+    ) -> None:
+        self._order = order
+        self._budget = budget
+        self._recorder = recorder
+        self._tell = tell
+        self._fan = fan
+        self._account = account
+        self._batches = _batches(order.corpus, order.paths)
+        self.warnings: dict[str, None] = {}
+
+    async def go_on(self) -> None:
+        """Have one batch after another read, as long as there are some and time is left."""
+        for batch in self._batches:
+            if self._budget.seconds_left() == 0:
+                return
+            self.warnings.update(dict.fromkeys(await self._read(batch)))
+
+    async def _read(self, batch: Sequence[str]) -> tuple[str, ...]:
+        left, heard = dict.fromkeys(batch), Heard(self._recorder, self._budget)
+
+        def made() -> MapWork:
+            # What a node that died had not told is read again by the next.
+            heard.lose()
+            elapsed = self._budget.elapsed_seconds()
+            return _work(self._order, tuple(left), self._account, elapsed)
+
+        def hear(item: Event | Read) -> None:
+            if isinstance(item, Read):
+                left.pop(item.path, None)
+                self._tell(item.path, item.reply)
+            else:
+                heard.take(item)
+
+        try:
+            found: tuple[str, ...] = await self._fan.run(made, Listener(hear))
+        except ClusterError as error:
+            heard.lose()
+            for path in left:
+                self._tell(path, failed(error.message))
+            return ()
+        return found
 
 
 def _batches(corpus: Corpus, paths: Sequence[str]) -> Iterator[list[str]]:
