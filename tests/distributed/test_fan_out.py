@@ -68,17 +68,20 @@ def test_an_eval_on_nodes_that_die_asks_every_sample_within_its_limits(
     killed: list[int] = []
 
     def kill(progress: Progress) -> None:
-        # A process of the first node goes at once, all of the second at the fifth sample.
+        # A process of the first node goes at once, all of the second once it has one by the fifth.
         if progress.done + progress.errors == 2 and not killed:
             killed.extend(hosts(mark, raylet(joined.others[0]), kind=b"WorkHost"))
             os.kill(killed[0], signal.SIGKILL)
-        if progress.done + progress.errors == 5 and len(killed) == 1:
-            killed.extend(hosts(mark, raylet(joined.others[1]), kind=b"WorkHost"))
+        if progress.done + progress.errors >= 5 and len(killed) == 1:
+            of_second = hosts(mark, raylet(joined.others[1]), kind=b"WorkHost")
+            if not of_second:
+                return
+            killed.extend(of_second)
             gone = {"allow_graceful": False}
             threading.Thread(target=joined.remove_node, args=joined.others[1:], kwargs=gone).start()
 
     progress = start(config, tmp_path / "run", ray=joined.address, on_progress=kill)
-    assert len(killed) == 2
+    assert len(killed) >= 2
     assert (progress.total, progress.done, progress.errors) == (18, 18, 0)
     records = RunFolder.open(tmp_path / "run").records()
     assert len(records) == 18
