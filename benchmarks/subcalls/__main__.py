@@ -67,7 +67,7 @@ def measure(sizes: Sizes, python: Path | None) -> Report:
         sections = (
             beside_others(sizes, python, sizes.calls, DELAY_SECONDS, with_litellm=sizes.litellm),
             beside_others(sizes, python, sizes.quick_calls, 0.0),
-            children(sizes),
+            children(sizes, python),
             large_batches(sizes),
             storm(sizes),
             killed.measure(sizes.calls),
@@ -119,20 +119,26 @@ def beside_others(
     return Section(f"{count:,} leaf calls of {delay * 1000:g} ms", tuple(figures), (note,))
 
 
-def children(sizes: Sizes) -> Section:
-    """Time children that answer in their first turn, each with a worker of its own."""
+def children(sizes: Sizes, python: Path | None) -> Section:
+    """Time children that answer in their first turn, ours each with a worker of its own."""
+    with_rlms = python is not None and "rlms" in installed(python)
     with ExitStack() as stack:
         base = stack.enter_context(serving("openai", 0, ANSWER))
-        actions = {
-            f"{count} children": stack.enter_context(
-                Batch(CHILDREN.format(count=count), "child", api_base=base, of_children=True)
-            ).seconds
-            for count in sizes.children
-        }
+        actions: dict[str, Callable[[], float]] = {}
+        for count in sizes.children:
+            batch = Batch(CHILDREN.format(count=count), "child", api_base=base, of_children=True)
+            actions[f"{count} children"] = stack.enter_context(batch).seconds
+            if python is not None and with_rlms:
+                other = peer("rlms", python, count=count, sub_base=base, of_children=True)
+                actions[f"{count} children, rlms"] = stack.enter_context(other).seconds
         taken = interleaved(sizes.rounds, actions)
     figures = tuple(
         Figure(
-            name=name, unit="s", values=tuple(values), at_most=1.0 if name[:3] == "16 " else None
+            name=name,
+            unit="s",
+            values=tuple(values),
+            base=name.removesuffix(", rlms") if name.endswith(", rlms") else None,
+            at_most=1.0 if name == "16 children" else None,
         )
         for name, values in taken.items()
     )

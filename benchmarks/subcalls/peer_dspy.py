@@ -1,7 +1,8 @@
 """Runs in an interpreter that has dspy: one block of its RLM sends a batch over HTTP.
 
 Prints the seconds that the batch took inside the block. Arguments: the root model's address and
-the sub-model's. Its local interpreter is used, which starts no Deno.
+the sub-model's, and 1, since it has no children. Its local interpreter is used, which starts no
+Deno.
 """
 
 import sys
@@ -24,7 +25,7 @@ SUBMIT(answer=str(taken))
 [[ ## completed ## ]]"""
 
 
-def main(root_base: str, sub_base: str) -> None:
+def main(root_base: str, sub_base: str, _: str) -> None:
     """Ask once to warm up, then print what the second took."""
     options = {"api_key": "no-key", "cache": False}
     dspy.configure(lm=dspy.LM("openai/m", api_base=root_base, **options))

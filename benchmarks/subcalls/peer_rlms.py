@@ -1,7 +1,7 @@
 """Runs in an interpreter that has rlms: one block of its RLM sends a batch over HTTP.
 
 Prints the seconds that the batch took inside the block. Arguments: the root model's address, the
-sub-model's, and the number of prompts.
+sub-model's, and how deep it goes: 1 for leaf calls, 2 for children, which reply by the same block.
 """
 
 import sys
@@ -18,8 +18,21 @@ answer["content"] = str(taken)
 answer["ready"] = True
 ```"""
 
+CHILDREN = """```repl
+import time
+if str(context) == "# A":
+    started = time.perf_counter()
+    replies = rlm_query_batched([f"Question {{number}}" for number in range({count})])
+    taken = time.perf_counter() - started
+    assert replies == ["done"] * {count}, replies[:3]
+else:
+    taken = "done"
+answer["content"] = str(taken)
+answer["ready"] = True
+```"""
 
-def main(root_base: str, sub_base: str) -> None:
+
+def main(root_base: str, sub_base: str, depth: str) -> None:
     """Ask once to warm up, then print what the second took."""
     key = {"api_key": "no-key", "model_name": "m"}
     for counted in (False, True):
@@ -28,6 +41,7 @@ def main(root_base: str, sub_base: str) -> None:
             backend_kwargs={**key, "base_url": root_base},
             other_backends=["openai"],
             other_backend_kwargs=[{**key, "model_name": "leaf", "base_url": sub_base}],
+            max_depth=int(depth),
         )
         taken = float(rlm.completion("# A", root_prompt="What do the parts say?").response)
         if counted:

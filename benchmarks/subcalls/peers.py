@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.model_server import serving
 
 PEERS = ("rlms", "dspy")
-_BLOCK = re.compile(r'^BLOCK = """(.*?)"""', re.DOTALL | re.MULTILINE)
+_TEXT = r'^{name} = """(.*?)"""'
 _LONGEST_SECONDS = 600.0
 
 
@@ -24,6 +24,7 @@ class Peer:
     python: Path
     root_base: str
     sub_base: str
+    depth: int = 1
 
     def seconds(self) -> float:
         """What the batch took inside its block, after one that warmed up.
@@ -32,7 +33,7 @@ class Peer:
             RuntimeError: it failed; the message is the end of what it said.
         """
         done = subprocess.run(
-            [self.python, _script(self.name), self.root_base, self.sub_base],
+            [self.python, _script(self.name), self.root_base, self.sub_base, str(self.depth)],
             capture_output=True,
             text=True,
             timeout=_LONGEST_SECONDS,
@@ -43,12 +44,18 @@ class Peer:
 
 
 @contextmanager
-def peer(name: str, python: Path, *, count: int, sub_base: str) -> Iterator[Peer]:
-    """Give a peer whose root model sends `count` prompts to the model at `sub_base`."""
-    found = _BLOCK.search(_script(name).read_text("utf-8"))
+def peer(
+    name: str, python: Path, *, count: int, sub_base: str, of_children: bool = False
+) -> Iterator[Peer]:
+    """Give a peer whose root model sends `count` prompts to the model at `sub_base`.
+
+    With `of_children` they go to children, which the root's own model plays.
+    """
+    text = _TEXT.format(name="CHILDREN" if of_children else "BLOCK")
+    found = re.search(text, _script(name).read_text("utf-8"), re.DOTALL | re.MULTILINE)
     assert found is not None
     with serving("openai", 0, found[1].format(count=count)) as root_base:
-        yield Peer(name, python, root_base, sub_base)
+        yield Peer(name, python, root_base, sub_base, 2 if of_children else 1)
 
 
 def installed(python: Path) -> tuple[str, ...]:
