@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rlm_rag.engine.question import negates
+
 MOST_CONDITIONS = 3
 _LEAST_CHARS = 3
 _MOST_CHARS = 60
@@ -17,9 +19,12 @@ def filtered(rows: Sequence[Mapping[str, Any]], question: str, name: str) -> str
     """Return an expression for the records of the document `name` that a question is about.
 
     A column counts where values of it come again in other rows, as those of a kind do: the 1.5B
-    took the largest of all records where the question named one of their places.
+    took the largest of all records where the question named one of their places. Where a question
+    leaves out what it names, it is about all of them.
     """
     every = f"records({name!r})"
+    if negates(question):
+        return every
     found = [_condition(column, values) for column, values in _named(rows, question).items()]
     if not 0 < len(found) <= MOST_CONDITIONS:
         return every

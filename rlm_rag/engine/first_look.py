@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rlm_rag.engine.conditions import filtered
+from rlm_rag.engine.question import asks_how_many
 from rlm_rag.engine.recipes import recipe
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.view import View
@@ -120,11 +121,14 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
     outline = await services.looked_up("outline", path=path, budget_chars=OUTLINE_CHARS)
     words = Counter(found[1] for found in _DEFINES.finditer(outline or ""))
     if words:
+        shown = f"print(outline({path!r})) shows:\n{outline}"
+        if not asks_how_many(question):
+            return FirstLook(shown)
         counted = f"{words.most_common(1)[0][0]} {_name_begins(question)}"
         counting = (
             f'n = outline({path!r}).count("{counted}")\nFINAL(f"{{n}} of them in `{path}:1`.")'
         )
-        return FirstLook(f"print(outline({path!r})) shows:\n{outline}", counting)
+        return FirstLook(shown, counting)
     begun = "".join(f"\n  {_cut(line)}" for line in lines[:MAX_LINES])
     return FirstLook(f"{path} begins:{begun}")
 

@@ -50,6 +50,19 @@ _ALL = re.compile(
     r"(?! (?:as|for|on)\b)",
     re.IGNORECASE,
 )
+_HOW_MANY = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"\b(?:not|no|none|never|neither|nor|without|except|excluding|unless|other than|apart from"
+    r"|besides)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_BOUNDED = re.compile(
+    r"(?<![\w./-])\d|\b(?:more|less|fewer|\w+er) than\b|\bat (?:least|most)\b"
+    r"|\b(?:between|before|after|since|until|within|per|each)\b"
+    r"|\b(?:january|february|march|april|(?-i:May)|june|july|august|september|october|november"
+    r"|december)\b",
+    re.IGNORECASE,
+)
 
 
 def kind_of(question: str) -> Kind:
@@ -68,3 +81,18 @@ def asks_for_a_figure(question: str) -> bool:
 def asks_for_all(question: str) -> bool:
     """Whether a question's answer is only right if nothing of the corpus was overlooked."""
     return _ALL.search(question) is not None
+
+
+def asks_how_many(question: str) -> bool:
+    """Whether a question asks for the number of all that it names, under no further condition."""
+    return bool(_HOW_MANY.search(question)) and not negates(question) and not bounds(question)
+
+
+def negates(question: str) -> bool:
+    """Whether a question leaves out what it names."""
+    return _NEGATED.search(question) is not None
+
+
+def bounds(question: str) -> bool:
+    """Whether a question asks for more than that values are as it names them."""
+    return _BOUNDED.search(question) is not None

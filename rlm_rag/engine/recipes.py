@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rlm_rag.engine.question import asks_how_many, bounds, negates
+
 _MOST_ROWS = 200
 _DISTINCT = re.compile(r"\b(?:distinct|different|unique)\b", re.IGNORECASE)
 _TOTAL = re.compile(r"\b(?:total|sum|altogether|add(?:ed)? up|in all)\b", re.IGNORECASE)
@@ -20,8 +22,6 @@ _SMALLEST = re.compile(
     r"\b(?:smallest|lowest|least|shortest|minimum|min|earliest|first|lightest|cheapest)\b",
     re.IGNORECASE,
 )
-_COUNT = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
-
 _PLAIN_PATH = re.compile(r"[\w./-]+")
 
 
@@ -30,8 +30,11 @@ def recipe(rows: Sequence[Mapping[str, Any]], question: str, name: str) -> str:
 
     `name` is what `records` was asked for. The columns are those of the records that the question
     names. Of a largest amount, the 1.5B took the most frequent one, as the worked example of its
-    prompt does of shops; where it only printed the result, it printed it again.
+    prompt does of shops; where it only printed the result, it printed it again. A question with
+    conditions that `rows` does not meet yet is not plain.
     """
+    if negates(question) or bounds(question):
+        return ""
     some = rows[:_MOST_ROWS]
     named = _named(list(dict.fromkeys(column for row in some for column in row)), question)
     amounts = [column for column in named if _has_numbers(some, column)]
@@ -39,7 +42,7 @@ def recipe(rows: Sequence[Mapping[str, Any]], question: str, name: str) -> str:
     found = _of_amounts(some, amounts[0], named[0], question) if amounts else None
     if found is None and others:
         found = _of_groups(others[0], question)
-    if found is None and _COUNT.search(question):
+    if found is None and asks_how_many(question):
         found = "n = len(rows)", "{n} of them"
     if found is None:
         return ""

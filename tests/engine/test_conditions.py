@@ -24,6 +24,8 @@ ROWS = [
         ("Are there more of pen or of book?", "r.get('kind') in ['book', 'pen']"),
         ("Which bookend and pencils are northern?", ""),
         ("What is the price of D3?", ""),
+        ("How many sales were not of kind book?", ""),
+        ("How many books did shops other than South sell?", ""),
         ("Which shop sold most?", ""),
     ],
 )

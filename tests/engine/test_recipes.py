@@ -42,7 +42,18 @@ def test_a_question_of_records_is_computed(question: str, answer: str) -> None:
     assert computed(question) == f"{answer}. Computed in `a.csv:1`."
 
 
-@pytest.mark.parametrize("question", ["What did D2 say?", "Which is the largest?", "Who?", ""])
+@pytest.mark.parametrize(
+    "question",
+    [
+        *("What did D2 say?", "Which is the largest?", "Who?", ""),
+        "How many sales were not of the north?",
+        "How many sales weren't of the north?",
+        "How many sales cost more than 3?",
+        "How many visitors were there in total in March?",
+        "How many sales has each shop?",
+        "What is the largest price before the 2nd of May?",
+    ],
+)
 def test_a_question_that_is_not_plain_has_no_recipe(question: str) -> None:
     assert recipe(ROWS, question, "a.csv") == ""
 

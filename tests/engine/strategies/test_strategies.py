@@ -504,6 +504,28 @@ def test_a_small_model_counts_those_whose_names_begin_as_asked(
     assert '.count("def back")\n' in openai_server.prompts[0]
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many functions of retry.py take more than three arguments?",
+        "What is the longest function of retry.py?",
+    ],
+)
+def test_a_small_model_is_told_no_count_that_does_not_answer(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, question: str
+) -> None:
+    ask(
+        openai_server,
+        corpus,
+        "rlm",
+        reply("```repl\nFINAL(str(outline('src/retry.py').count('def ')))\n```"),
+        question=question,
+        model="qwen2.5-coder-1.5b",
+    )
+    assert "print(outline('src/retry.py')) shows:\n" in openai_server.prompts[0]
+    assert "Begin so" not in openai_server.prompts[0]
+
+
 def test_a_small_model_counts_by_the_word_that_its_language_defines_with(
     openai_server: OpenAiChatServer,
 ) -> None:
