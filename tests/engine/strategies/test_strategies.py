@@ -53,6 +53,16 @@ def ask(
     return rlm_rag.ask(corpus, question, api_base=server.api_base, strategy=strategy, **options)
 
 
+def ask_small(
+    server: OpenAiChatServer, corpus: SearchableCorpus, question: str, code: str, **options: Any
+) -> Answer:
+    """Ask a small model, which replies with one block."""
+    block = reply(f"```repl\n{code}\n```")
+    return ask(
+        server, corpus, "rlm", block, question=question, model="qwen2.5-coder-1.5b", **options
+    )
+
+
 def test_direct_shows_the_whole_corpus_with_its_lines_numbered(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
@@ -363,13 +373,11 @@ def test_a_small_model_sees_how_records_begin_and_is_told_to_look(
 def test_a_small_model_is_shown_how_a_text_without_records_begins(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    ask(
+    ask_small(
         openai_server,
         corpus,
-        "rlm",
-        reply("```repl\nFINAL('3 of them: ' + context[0]['path'])\n```"),
-        question="How many functions are there?",
-        model="qwen2.5-coder-1.5b",
+        "How many functions are there?",
+        "FINAL('3 of them: ' + context[0]['path'])",
     )
     assert "docs/farm.md begins:\n  Paragraph 0 tells of sheep" in openai_server.prompts[0]
 
@@ -447,23 +455,16 @@ def test_a_small_model_is_shown_the_documents_that_the_question_is_about(
     pages["notes/plan.txt"] = "Nothing to count.\n" * 500
     seen: list[Event] = []
     with rlm_rag.load(pages) as loaded:
-        ask(
+        ask_small(
             openai_server,
             loaded,
-            "rlm",
-            reply('```repl\nFINAL(sum(r["visitors"] for r in records("017.md")))\n```'),
-            question="How many visitors came to Lombaey in total?",
-            model="qwen2.5-coder-1.5b",
+            "How many visitors came to Lombaey in total?",
+            'FINAL(sum(r["visitors"] for r in records("017.md")))',
             on_event=seen.append,
         )
         shown = openai_server.prompts[0]
-        ask(
-            openai_server,
-            loaded,
-            "rlm",
-            reply("```repl\nFINAL('1 line of it')\n```"),
-            question="How many lines has plan.txt in total?",
-            model="qwen2.5-coder-1.5b",
+        ask_small(
+            openai_server, loaded, "How many lines has plan.txt in total?", "FINAL('1 line of it')"
         )
     row = "records('pages/017.md') is a list of dicts:\n  {'year': 1995, "
     assert row in shown
@@ -475,13 +476,11 @@ def test_a_small_model_is_shown_the_documents_that_the_question_is_about(
 def test_a_small_model_is_shown_the_definitions_of_the_file_that_a_question_names(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    found = ask(
+    found = ask_small(
         openai_server,
         corpus,
-        "rlm",
-        reply("```repl\nFINAL(str(outline('src/retry.py').count('def ')))\n```"),
-        question="How many functions does retry.py define?",
-        model="qwen2.5-coder-1.5b",
+        "How many functions does retry.py define?",
+        "FINAL(str(outline('src/retry.py').count('def ')))",
     )
     assert found.text == "1"
     assert "print(outline('src/retry.py')) shows:\n" in openai_server.prompts[0]
@@ -492,13 +491,11 @@ def test_a_small_model_is_shown_the_definitions_of_the_file_that_a_question_name
 def test_a_small_model_counts_those_whose_names_begin_as_asked(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    found = ask(
+    found = ask_small(
         openai_server,
         corpus,
-        "rlm",
-        reply("```repl\nFINAL(str(outline('src/retry.py').count('def back')))\n```"),
-        question="How many functions of retry.py have names that start with 'back'?",
-        model="qwen2.5-coder-1.5b",
+        "How many functions of retry.py have names that start with 'back'?",
+        "FINAL(str(outline('src/retry.py').count('def back')))",
     )
     assert found.text == "1"
     assert '.count("def back")\n' in openai_server.prompts[0]
@@ -514,14 +511,7 @@ def test_a_small_model_counts_those_whose_names_begin_as_asked(
 def test_a_small_model_is_told_no_count_that_does_not_answer(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus, question: str
 ) -> None:
-    ask(
-        openai_server,
-        corpus,
-        "rlm",
-        reply("```repl\nFINAL(str(outline('src/retry.py').count('def ')))\n```"),
-        question=question,
-        model="qwen2.5-coder-1.5b",
-    )
+    ask_small(openai_server, corpus, question, "FINAL(str(outline('src/retry.py').count('def ')))")
     assert "print(outline('src/retry.py')) shows:\n" in openai_server.prompts[0]
     assert "Begin so" not in openai_server.prompts[0]
 
@@ -531,13 +521,11 @@ def test_a_small_model_counts_by_the_word_that_its_language_defines_with(
 ) -> None:
     code = "package a\n\n" + "".join(f"func F{n}() int {{\n\treturn {n}\n}}\n\n" for n in range(9))
     with rlm_rag.load({"a.go": code}) as loaded:
-        ask(
+        ask_small(
             openai_server,
             loaded,
-            "rlm",
-            reply("```repl\nFINAL(str(outline('a.go').count('func ')))\n```"),
-            question="How many functions does a.go define?",
-            model="qwen2.5-coder-1.5b",
+            "How many functions does a.go define?",
+            "FINAL(str(outline('a.go').count('func ')))",
         )
     assert "n = outline('a.go').count(\"func \")\n" in openai_server.prompts[0]
 
@@ -547,13 +535,8 @@ def test_files_of_records_that_lie_together_are_shown_to_a_small_model_as_one(
 ) -> None:
     months = {f"sales/2025-{n:02}.csv": f"shop,price\nnorth,{n}\nsouth,1\n" for n in range(1, 13)}
     with rlm_rag.load({**months, "notes.md": FILLER * 3}) as sales:
-        found = ask(
-            openai_server,
-            sales,
-            "rlm",
-            reply("```repl\nFINAL(str(len(rows)))\n```"),
-            question="How many sales were there in total?",
-            model="qwen2.5-coder-1.5b",
+        found = ask_small(
+            openai_server, sales, "How many sales were there in total?", "FINAL(str(len(rows)))"
         )
     assert found.text == "24"
     shown = openai_server.prompts[0]
@@ -566,13 +549,11 @@ def test_a_small_model_has_the_records_that_a_question_names_before_its_first_bl
     openai_server: OpenAiChatServer,
 ) -> None:
     with rlm_rag.load({"sales.csv": "shop,price\n" + "north,1\nsouth,2\n" * 40}) as sales:
-        found = ask(
+        found = ask_small(
             openai_server,
             sales,
-            "rlm",
-            reply("```repl\nFINAL(str(sum(r['price'] for r in rows)))\n```"),
-            question="What is the total price of the shop South?",
-            model="qwen2.5-coder-1.5b",
+            "What is the total price of the shop South?",
+            "FINAL(str(sum(r['price'] for r in rows)))",
         )
     assert found.text == "80"
     assert "if r.get('shop') == 'south']" in openai_server.prompts[0]
