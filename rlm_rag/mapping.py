@@ -16,10 +16,10 @@ from rlm_rag.answer_file import AnswerFile
 from rlm_rag.api import SearchableCorpus, open_source
 from rlm_rag.closing import Closing
 from rlm_rag.corpus import Corpus
-from rlm_rag.distributed.map_work import SpreadReading
 from rlm_rag.engine.blocking import INTERRUPT_SECONDS
 from rlm_rag.engine.estimate import Estimate, estimate_map
 from rlm_rag.engine.loop_thread import loop_thread
+from rlm_rag.engine.map_reading import Reading
 from rlm_rag.engine.mapping import FileAnswer, Mapper, MapPlan, MapSummary, plan_map
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.errors import AnswerFileError, UsageError
@@ -133,7 +133,7 @@ class Map(Closing):
             plan=self.plan,
             options=options,
             tell=self._take,
-            read=None if options.ray is None else SpreadReading(options.ray),
+            read=None if options.ray is None else _on_cluster(options.ray),
         )
 
     def _take(self, answer: FileAnswer) -> None:
@@ -156,6 +156,13 @@ class Map(Closing):
             if summary.stop_reason == "answered":
                 self._file.drop_replies()
             return summary
+
+
+def _on_cluster(address: str) -> Reading:
+    # Not before: whatever asks a question imports this module.
+    from rlm_rag.distributed.map_work import SpreadReading
+
+    return SpreadReading(address)
 
 
 def map_options(options: RunOptions, *, bounds_calls: bool) -> RunOptions:
