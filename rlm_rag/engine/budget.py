@@ -106,19 +106,16 @@ class Budget:
         Raises:
             LimitReached: it does not fit, whatever the calls in flight turn out to cost.
         """
-        waited = False
-        while True:
+
+        def fitting() -> Reservation | None:
             try:
-                reservation = self.reserve(self.fitted(estimate), model=model, role=role)
+                return self.reserve(self.fitted(estimate), model=model, role=role)
             except LimitReached as refusal:
                 if not waits or not refusal.may_fit_later:
-                    self._line.call_next()
                     raise
-            else:
-                self._line.call_next()
-                return await self._granted(reservation, waits=waits)
-            await self._line.turn(first=waited)
-            waited = True
+                return None
+
+        return await self._granted(await self._line.until(fitting), waits=waits)
 
     async def admit_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
         """Admit the run's last root call, out of all that is left, with a shorter reply if need be.

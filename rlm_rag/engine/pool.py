@@ -99,18 +99,18 @@ class Pool:
         Raises:
             LimitReached: it does not fit, or its price is not known.
         """
-        usd, waited = asked.estimate.usd, False
-        while self.usd is not None and not self._fits(usd, beside=self._promised_usd):
+        usd = asked.estimate.usd
+
+        def promised() -> Grant | None:
+            if self._fits(usd, beside=self._promised_usd):
+                self._promised_usd += usd or 0.0
+                self._in_flight += 1
+                return Grant(asked.estimate)
             if not asked.waits or not self._fits(usd, beside=0.0):
-                self._line.call_next()
                 raise self._refusal(usd)
-            await self._line.turn(first=waited)
-            waited = True
-        self._promised_usd += usd or 0.0
-        self._in_flight += 1
-        if waited:
-            self._line.call_next()
-        return Grant(asked.estimate)
+            return None
+
+        return await self._line.until(promised)
 
     def settle(self, grant: Grant, usage: Usage | None) -> None:
         """Count what a call cost in place of what was promised to it, None for nothing."""
