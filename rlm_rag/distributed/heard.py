@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rlm_rag.engine import meter
-from rlm_rag.engine.admission import CallEstimate, CallRole
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.recorded import usage_of
 from rlm_rag.trace.events import CallSent, Event, ReplyReceived
@@ -46,7 +45,5 @@ class Heard:
 
     def _count(self, sent: CallSent, reply: ReplyReceived) -> None:
         usage = usage_of(reply.usage)
-        role: CallRole = "root" if sent.role == "root" else "sub"
         meter.count(usage, sent.model)
-        estimate = CallEstimate(0, 0, sent.estimate.get("usd"))
-        self._budget.carry_over(usage, estimate, model=sent.model, role=role)
+        self._budget.carry_over(sent, usage)

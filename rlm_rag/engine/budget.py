@@ -28,6 +28,7 @@ from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.pool import ROUNDING_USD, Share
 from rlm_rag.engine.waiting import Line
 from rlm_rag.models.base import Usage
+from rlm_rag.trace.events import CallSent
 
 FINAL_SHARE = 0.25
 """At most this part of a limit is kept back for the last root call, so that small limits still
@@ -150,7 +151,11 @@ class Budget:
         Raises:
             LimitReached: it does not fit.
         """
-        return await self._granted(self.reserve_again(reservation))
+        self._check(reservation.estimate, keep_final=not reservation.final)
+        again = self._admit(
+            reservation.estimate, reservation.model, reservation.role, final=reservation.final
+        )
+        return await self._granted(again)
 
     async def _granted(self, reservation: Reservation, *, waits: bool = False) -> Reservation:
         """Have what the run shares with others admit a call that its own limits do."""
@@ -204,17 +209,6 @@ class Budget:
         pending.calls += 1
         self._promise(Amounts(calls=1))
 
-    def reserve_again(self, reservation: Reservation) -> Reservation:
-        """Admit a call as `admit_again` does, by the run's own limits alone.
-
-        Raises:
-            LimitReached: it does not fit.
-        """
-        self._check(reservation.estimate, keep_final=not reservation.final)
-        return self._admit(
-            reservation.estimate, reservation.model, reservation.role, final=reservation.final
-        )
-
     def settle(self, reservation: Reservation, usage: Usage | None) -> Usage:
         """Count what a call cost, and return it; `usage.calls` counts its requests, retries too.
 
@@ -233,18 +227,16 @@ class Budget:
                 usd=estimate.usd,
             )
         self._withdraw(self._pending.pop(reservation.id))
-        self._spend(usage, estimate)
+        self._spend(usage, estimate.usd)
         self._give_back(pending, usage)
         self._count(usage, reservation.model, reservation.role)
         self._line.call_next()
         return usage
 
-    def carry_over(
-        self, usage: Usage, estimate: CallEstimate, *, model: str, role: CallRole
-    ) -> None:
-        """Count a call that was made before this budget was."""
-        self._spend(usage, estimate)
-        self._add(usage, model, role)
+    def carry_over(self, sent: CallSent, usage: Usage) -> None:
+        """Count a call that was not admitted here: made elsewhere, or before this budget was."""
+        self._spend(usage, sent.estimate.get("usd"))
+        self._add(usage, sent.model, "root" if sent.role == "root" else "sub")
 
     def release(self, reservation: Reservation) -> None:
         """Give back what a call that was not sent had reserved; idempotent."""
@@ -348,8 +340,8 @@ class Budget:
         meter.count(usage, model)
         self._add(usage, model, role)
 
-    def _spend(self, usage: Usage, estimate: CallEstimate) -> None:
-        usd = usage.usd if usage.usd is not None else estimate.usd or 0.0
+    def _spend(self, usage: Usage, estimated_usd: float | None) -> None:
+        usd = usage.usd if usage.usd is not None else estimated_usd or 0.0
         self._spent = Amounts(
             self._spent.calls + usage.calls,
             self._spent.tokens + usage.input_tokens + usage.output_tokens,

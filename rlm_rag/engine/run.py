@@ -13,7 +13,6 @@ from typing import Any
 from rlm_rag import __version__
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.added import Added
-from rlm_rag.engine.admission import CallEstimate
 from rlm_rag.engine.answer import Answer, denies, usage_dict
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import PricedModel
@@ -179,13 +178,7 @@ class Run:
             share=self._options.share,
         )
         for sent, usage in self._past.spent():
-            estimate = CallEstimate(0, 0, sent.estimate.get("usd"))
-            budget.carry_over(
-                usage,
-                estimate,
-                model=sent.model,
-                role="root" if sent.role == "root" else "sub",
-            )
+            budget.carry_over(sent, usage)
         coverage = Coverage()
         for way, path, first, last in self._past.seen():
             record = {"read": coverage.read, "delegated": coverage.delegated}.get(way)
