@@ -66,31 +66,30 @@ class Form:
     async def read(self, text: str, *, seconds_left: float | None = None) -> Any:
         """Return what a text holds: JSON data, or the pydantic model made of it.
 
-        Nothing of it is done on the event loop. `seconds_left` bound it where they are fewer
+        The schema is not checked on the event loop. `seconds_left` bound it where they are fewer
         than `CHECK_SECONDS`; what was found about the last few texts is known.
 
         Raises:
             Unfit: it is no JSON, or not of the schema, or that could not be told in time.
         """
-        outcome = self._known.get(text)
-        if outcome is None:
-            outcome = await self._outcome(text, _seconds(seconds_left))
-            self._known[text] = outcome
-            while len(self._known) > _REMEMBERED:
-                del self._known[next(iter(self._known))]
+        outcome = await self._outcome(text, seconds_left)
         if outcome.fault is not None:
             raise Unfit(outcome.fault)
         return outcome.value
 
     async def fault(self, text: str, *, seconds_left: float | None = None) -> str | None:
         """Return what is wrong with a text, None where it fits."""
-        try:
-            await self.read(text, seconds_left=seconds_left)
-        except Unfit as unfit:
-            return str(unfit)
-        return None
+        return (await self._outcome(text, seconds_left)).fault
 
-    async def _outcome(self, text: str, seconds: float) -> _Outcome:
+    async def _outcome(self, text: str, seconds_left: float | None) -> _Outcome:
+        outcome = self._known.get(text)
+        if outcome is None:
+            outcome = self._known[text] = await self._examined(text, _seconds(seconds_left))
+            while len(self._known) > _REMEMBERED:
+                del self._known[next(iter(self._known))]
+        return outcome
+
+    async def _examined(self, text: str, seconds: float) -> _Outcome:
         try:
             async with asyncio.timeout(seconds):
                 value = self._parsed(text)
