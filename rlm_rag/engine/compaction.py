@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlm_rag.engine.admission import LimitReached
-from rlm_rag.engine.budget import Budget
-from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.history import History
-from rlm_rag.engine.past import Past
+from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.errors import ModelError
 from rlm_rag.models.base import Message
 from rlm_rag.models.tokens import count_message_tokens
 from rlm_rag.trace.events import Compacted
-from rlm_rag.trace.recorder import Recorder
 
 FULL_SHARE = 0.7
 """A prompt beyond this part of the window is compacted: the rest is for the reply, and for what
@@ -47,24 +45,16 @@ class Compaction:
     """Keeps the prompts of one root model within its window."""
 
     def __init__(
-        self,
-        *,
-        run_id: str,
-        history: History,
-        calls: ModelCalls,
-        root: PricedModel,
-        budget: Budget,
-        recorder: Recorder,
-        past: Past,
+        self, tree: Tree, assignment: Assignment, *, history: History, calls: ModelCalls
     ) -> None:
-        self._run_id = run_id
+        self._run_id = assignment.run_id
         self._history = history
         self._calls = calls
-        self._root = root
-        self._budget = budget
-        self._recorder = recorder
-        self._past = past
-        self._window = root.facts.context_window
+        self._root = assignment.root
+        self._budget = tree.budget
+        self._recorder = tree.recorder
+        self._past = tree.past
+        self._window = self._root.facts.context_window
         if self._window is not None:
             history.told_chars = int(self._window * TOLD_SHARE * _CHARS_A_TOKEN)
 

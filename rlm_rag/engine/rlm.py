@@ -117,25 +117,11 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             history=history,
             bench=Workbench(tree, assignment, session=session, history=history, guide=guide),
             calls=repl.calls,
-            compaction=_compaction(tree, assignment, history, repl.calls),
+            compaction=Compaction(tree, assignment, history=history, calls=repl.calls),
             tasks=repl.tasks,
             doubts=doubts_of(tree, assignment, view, guide=guide),
             simpler=_simpler(tree, profile),
         )
-
-
-def _compaction(
-    tree: Tree, assignment: Assignment, history: History, calls: ModelCalls
-) -> Compaction:
-    return Compaction(
-        run_id=assignment.run_id,
-        history=history,
-        calls=calls,
-        root=assignment.root,
-        budget=tree.budget,
-        recorder=tree.recorder,
-        past=tree.past,
-    )
 
 
 def doubts_of(tree: Tree, assignment: Assignment, view: View, *, guide: Guide) -> Doubts:
