@@ -19,7 +19,8 @@ from rlm_rag.models.base import LanguageModel
 from rlm_rag.models.cache import ReplyCache, default_cache_file
 from rlm_rag.models.ollama import context_of, is_ollama
 from rlm_rag.models.prices import ModelFacts, Price, facts_of, parse_price
-from rlm_rag.models.router import close_model, open_model, provider_name, replies_in_order
+from rlm_rag.models.providers import replies_from_file
+from rlm_rag.models.router import close_model, open_model, provider_name
 from rlm_rag.models.sharing import SharedReplies
 
 # What this package sets by itself: set from outside, it would break a limit, a reply or a key.
@@ -212,7 +213,8 @@ class Lineup:
             api_base=settings.api_base,
             temperature=settings.temperature,
             extra=settings.extra,
-            shared=None if replies_in_order(name) else self._shared,
+            # The reply to a prompt depends on what was asked before it.
+            shared=None if replies_from_file(name) else self._shared,
             fallbacks=self._fallbacks,
         )
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from rlm_rag.errors import UsageError
 from rlm_rag.models.context_size import local_context, local_path
 from rlm_rag.models.ollama import CONTEXT_TOKENS, is_ollama
-from rlm_rag.models.providers import HOSTS, is_loopback, served_name
+from rlm_rag.models.providers import HOSTS, is_loopback, replies_from_file, served_name
 
 _TABLE_NAME = "model_prices_and_context_window_backup.json"
 _TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
@@ -100,7 +100,7 @@ def facts_of(model: str, *, api_base: str | None = None, price: Price | None = N
     """
     if model == "offline":
         return ModelFacts(price=price or FREE, takes_images=False)
-    if model.startswith(("scripted:", "replay:")):
+    if replies_from_file(model):
         return ModelFacts(price=price or FREE)
     if model.startswith("local:"):
         return ModelFacts(

@@ -104,6 +104,11 @@ def checked_api_base(api_base: str) -> str:
     return text
 
 
+def replies_from_file(model: str) -> bool:
+    """Whether a model is the replies of a file, in the order in which they stand there."""
+    return model.startswith(("scripted:", "replay:"))
+
+
 def served_name(model: str) -> str:
     """The name that a server of the OpenAI chat protocol knows a model by."""
     prefix, slash, rest = model.partition("/")

@@ -90,11 +90,6 @@ def provider_name(name: str, *, api_base: str | None = None) -> str:
     return prefix if "/" in name else provider_of(name) or prefix
 
 
-def replies_in_order(name: str) -> bool:
-    """Whether the model's reply to a prompt depends on what was asked before it."""
-    return name.startswith(_IN_ORDER)
-
-
 def _open_offline(name: str, options: ModelOptions) -> LanguageModel:
     if name != "offline":
         raise ModelNotFoundError(f"there is no model {name!r}", hint="the built-in one is offline")
@@ -156,7 +151,6 @@ _BACKENDS: Mapping[str, Backend] = {
     "replay": _open_replay,
     "local": _open_local,
 }
-_IN_ORDER = ("scripted:", "replay:")
 
 
 def _is_provider(prefix: str) -> bool:

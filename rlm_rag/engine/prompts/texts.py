@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from rlm_rag.errors import SettingsError
+from rlm_rag.models.providers import replies_from_file
 
 PROFILES = ("frontier", "standard", "small")
 SMALL_BILLIONS = 9.0
@@ -62,7 +63,7 @@ def profile_of(model: str) -> str:
     A mixture of experts (`8x7b`, `30b-a3b`) counts whole. `standard` where nothing is known, and
     for replies out of a file, whose path says nothing of a model.
     """
-    if model.startswith(("scripted:", "replay:")):
+    if replies_from_file(model):
         return "standard"
     name = model.casefold()
     sizes = [float(many or 1) * float(size) for many, size in _BILLIONS.findall(name)]
