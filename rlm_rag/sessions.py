@@ -189,7 +189,7 @@ class SessionStore:
 
 
 class Hold(Closing):
-    """A session that nobody else saves until `release()`, or the end of the process."""
+    """A session that nobody else saves until `close()`, or the end of the process."""
 
     def __init__(self, store: SessionStore, name: str, fd: int) -> None:
         self._store = store
