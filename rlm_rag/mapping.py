@@ -175,6 +175,6 @@ def map_options(options: RunOptions, *, bounds_calls: bool) -> RunOptions:
 def asked_digest(prompt: str, options: RunOptions) -> str:
     """Return a digest of a prompt, and of what its replies depend on besides the text."""
     names, asking = options.names, options.asking
-    asked = [prompt, names.sub_model or names.model, asking.temperature, dict(asking.extra)]
+    asked = [prompt, names.sub, asking.temperature, dict(asking.extra)]
     text = json.dumps(asked, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

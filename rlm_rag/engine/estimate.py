@@ -151,8 +151,7 @@ def estimate_tokens(
 
     `told` is what the first prompt says besides its instructions.
     """
-    root = EstimatedModel(names.model, settings.facts(names.model))
-    sub = _sub(names, settings)
+    root, sub = _estimated(names.model, settings), _estimated(names.sub, settings)
     first_tokens = count_tokens(f"{load_profile('standard').system}\n{told}")
     habits_of, shown_tokens = _strategy(strategy, corpus_tokens, root)
     cases = {
@@ -183,7 +182,7 @@ def estimate_map(
     limits: Limits,
 ) -> Estimate:
     """Return what asking `prompt` of texts of so many tokens may cost, each for itself."""
-    sub = _sub(names, settings)
+    sub = _estimated(names.sub, settings)
     window = sub.facts.context_window or UNKNOWN_WINDOW_TOKENS
     prompt_tokens = count_tokens(prompt) + _FRAME_TOKENS
     room = max(1, int(window * _TEXT_SHARE) - prompt_tokens)
@@ -208,8 +207,7 @@ def estimate_map(
     )
 
 
-def _sub(names: ModelNames, settings: ModelSettings) -> EstimatedModel:
-    name = names.sub_model or names.model
+def _estimated(name: str, settings: ModelSettings) -> EstimatedModel:
     return EstimatedModel(name, settings.facts(name))
 
 

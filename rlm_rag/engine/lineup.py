@@ -51,10 +51,14 @@ class ModelNames:
     fallbacks: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
 
+    @property
+    def sub(self) -> str:
+        """The sub-model that is asked."""
+        return self.sub_model or self.model
+
     def all(self) -> tuple[str, ...]:
         """Each name once, the root model's first."""
-        sub = (self.sub_model,) if self.sub_model else ()
-        names = (self.model, *sub, *self.at_depth.values(), *self.fallbacks, *self.allowed)
+        names = (self.model, self.sub, *self.at_depth.values(), *self.fallbacks, *self.allowed)
         return tuple(dict.fromkeys(names))
 
     def root_at(self, depth: int) -> str | None:
@@ -169,7 +173,7 @@ class Lineup:
     @property
     def sub(self) -> PricedModel:
         """The model of leaf calls that name none."""
-        return self._models[self._names.sub_model or self._names.model]
+        return self._models[self._names.sub]
 
     @property
     def leaves(self) -> Mapping[str, PricedModel]:

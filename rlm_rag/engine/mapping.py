@@ -240,8 +240,7 @@ class Mapper:
         )
 
     def _record_start(self, recorder: Recorder) -> None:
-        names = self._options.names
-        model = names.sub_model or names.model
+        model = self._options.names.sub
         documents = len(self._plan.digests)
         corpus = {"fingerprint": self._corpus.fingerprint, "documents": documents}
         recorder.record(
