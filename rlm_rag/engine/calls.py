@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeGuard
 
 from rlm_rag.engine import meter
 from rlm_rag.engine.admission import CallEstimate, LimitReached, Reservation
-from rlm_rag.engine.answer import StopReason
+from rlm_rag.engine.answer import StopReason, usage_dict
 from rlm_rag.engine.attempts import Attempts
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.caller import Caller
@@ -369,7 +369,7 @@ class ModelCalls:
                 text=completion.text,
                 model=model,
                 finish_reason=completion.finish_reason,
-                usage=asdict(completion.usage),
+                usage=usage_dict(completion.usage),
                 seconds=round(time.monotonic() - started, 6),
                 error=error,
             )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rlm_rag.engine import meter
+from rlm_rag.engine.answer import usage_dict
 from rlm_rag.engine.arguments import bind, chars_in
 from rlm_rag.engine.caller import Caller, Told
 from rlm_rag.engine.meter import Meter, metered
@@ -173,7 +174,7 @@ class Tasks:
                 task=task.id,
                 status=task.status,
                 result=task.future.result() if done and task.future is not None else None,
-                usage=asdict(task.meter.usage),
+                usage=usage_dict(task.meter.usage),
                 seconds=round(time.monotonic() - task.started, 6),
             )
         )
@@ -296,7 +297,7 @@ def _state(task: _Task) -> dict[str, Any]:
         "name": task.name,
         "function": task.function,
         "status": task.status,
-        "usage": asdict(task.meter.usage),
+        "usage": usage_dict(task.meter.usage),
     }
 
 
