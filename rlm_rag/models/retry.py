@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import random
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AsyncExitStack
@@ -66,14 +65,14 @@ async def complete_with_retries(
     *,
     limiter: Turns,
     owner: Hashable = None,
-    before_attempt: Callable[[], Awaitable[None] | None] | None = None,
+    before_attempt: Callable[[], Awaitable[None]] | None = None,
     after_loss: Callable[[], None] = lambda: None,
     patience: Patience | None = None,
     pauses: Pauses | None = None,
 ) -> Completion:
     """The model's completion, after as many requests as `patience` allows.
 
-    `before_attempt` is called each time a request is about to be sent, in its turn, and may
+    `before_attempt` is awaited each time a request is about to be sent, in its turn, and may
     raise to stop, `after_loss` each time that one has failed and may have been billed. No wait
     is longer than `MAX_WAIT_SECONDS`, and one that would be is not begun. A rate limit keeps
     everybody from sending to the provider for as long. A turn of the limiter, in the line of
@@ -104,7 +103,7 @@ class _Trying:
     request: ModelRequest
     limiter: Turns
     owner: Hashable
-    before_attempt: Callable[[], Awaitable[None] | None] | None
+    before_attempt: Callable[[], Awaitable[None]] | None
     after_loss: Callable[[], None]
     patience: Patience
     pauses: Pauses
@@ -167,9 +166,7 @@ class _Trying:
             if left < request.timeout_seconds:
                 request = replace(request, timeout_seconds=left)
         if self.before_attempt is not None:
-            ready = self.before_attempt()
-            if inspect.isawaitable(ready):
-                await ready
+            await self.before_attempt()
         self.sent += 1
         try:
             completion = await self._completion(request)

@@ -70,13 +70,16 @@ def test_a_request_is_repeated_through_every_passing_failure(
     clock = Clock()
     begun: list[int] = []
 
+    async def begin() -> None:
+        begun.append(1)
+
     async def run() -> Completion:
         model = OpenAiCompatibleModel("m", api_base=openai_server.api_base)
         completion = await complete_with_retries(
             model,
             HELLO,
             limiter=Limiter(),
-            before_attempt=lambda: begun.append(1),
+            before_attempt=begin,
             pauses=clock.pauses(),
         )
         await model.aclose()
