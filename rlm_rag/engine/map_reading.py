@@ -53,15 +53,7 @@ async def read_documents(
         ModelError: a model's name or key cannot be used, also where only the provider knew.
     """
     options = order.options
-    calls = ModelCalls(
-        run_id=order.run_id,
-        budget=budget,
-        limits=options.limits,
-        recorder=recorder,
-        past=Past(),
-        keeps_final=False,
-        ends_at_refusal=True,
-    )
+    calls = _calls(order, budget, recorder)
     told = _Told(tell, calls, budget)
     async with AsyncExitStack() as stack:
         lineup = await stack.enter_async_context(options.lineup())
@@ -84,6 +76,18 @@ async def read_documents(
         )
         told.check()
         return lineup.warnings
+
+
+def _calls(order: MapOrder, budget: Budget, recorder: Recorder) -> ModelCalls:
+    return ModelCalls(
+        run_id=order.run_id,
+        budget=budget,
+        limits=order.options.limits,
+        recorder=recorder,
+        past=Past(),
+        keeps_final=False,
+        ends_at_refusal=True,
+    )
 
 
 class _Told:
