@@ -6,8 +6,7 @@ import importlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, count, islice
-from operator import add
+from itertools import islice
 from pathlib import Path
 
 from tree_sitter import Language, Node, Parser, Range
@@ -18,6 +17,7 @@ from rlm_rag.indexes.nesting import STATE, Source, nested, without_clauses
 from rlm_rag.indexes.places import Place, PlaceQuery, told
 from rlm_rag.indexes.repairs import branch_end, branches, without_macros
 from rlm_rag.indexes.skeleton import Definition, Row
+from rlm_rag.lines import line_starts
 
 MAX_DEFINITIONS = 50_000
 # Nodes looked at for what could not be read: more, and the text is of another language.
@@ -51,7 +51,7 @@ def parsed_rows(data: bytes, grammar: Grammar) -> list[Row]:
     """
     text = data.replace(b"\r", b"\n") if b"\r" in data and b"\n" not in data else data
     loaded = _loaded(grammar)
-    source = _source(text, grammar)
+    source = Source(text, text.split(b"\n"), line_starts(text), grammar)
     if grammar.preprocessed:
         found, broken = _preprocessed(loaded, source)
     else:
@@ -62,16 +62,6 @@ def parsed_rows(data: bytes, grammar: Grammar) -> list[Row]:
     if grammar.clauses:
         found = without_clauses(found, text)
     return list(islice(nested(found, source), MAX_DEFINITIONS))
-
-
-def _source(text: bytes, grammar: Grammar) -> Source:
-    lines = text.split(b"\n")
-    starts = list(map(add, accumulate(map(len, lines), initial=0), count()))
-    # The last is where a line after the last would start.
-    starts.pop()
-    if not lines[-1]:
-        starts.pop()
-    return Source(text, lines, starts, grammar)
 
 
 def _read(loaded: _Loaded, text: bytes) -> tuple[list[Place], set[int]]:
