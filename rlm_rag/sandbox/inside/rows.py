@@ -53,13 +53,15 @@ def _lines(text: str) -> list[str]:
 
 
 def _json(text: str) -> Read | None:
+    # The whole first: of JSON lines it fails after the first, line by line it would for each.
+    whole = _value(text)
+    if whole is not None:
+        found = _dicts(whole)
+        return None if found is None else (found, 0)
     lines = [line for line in _lines(text) if line.strip()]
-    values = [_value(line) for line in lines] if len(lines) > 1 else []
-    rows = [value for value in values if isinstance(value, dict)]
-    if rows and len(rows) >= _MOST * len(lines):
-        return rows, len(lines) - len(rows)
-    found = _dicts(_value(text))
-    return None if found is None else (found, 0)
+    rows = [value for line in lines if isinstance(value := _value(line), dict)]
+    is_most = len(rows) > 1 and len(rows) >= _MOST * len(lines)
+    return (rows, len(lines) - len(rows)) if is_most else None
 
 
 def _value(text: str) -> Any:
