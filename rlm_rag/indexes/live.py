@@ -167,11 +167,12 @@ class LivePostings:
         self._sources: list[Source] = []
         for number, segment in enumerate(segments):
             mine = owner == number
-            windows = _renumbered(segment, local[mine], firsts[mine])
+            own_counts = _numbers(segment, "window_counts").astype(np.int64)
+            own_firsts[mine] = (np.cumsum(own_counts) - own_counts)[local[mine]]
+            windows = _renumbered(own_counts, local[mine], firsts[mine] - own_firsts[mine])
             kept = windows != _GONE
             window_lengths[windows[kept]] = _numbers(segment, "window_lengths")[kept]
             self._sources.append(Source(segment, windows, bool(kept.all())))
-            own_firsts[mine] = _first_windows(segment)[local[mine]]
         self._owners, self._own_firsts, self._counts = owner, own_firsts, counts
         self.window_documents = _array(np.repeat(np.arange(len(places)), counts))
         self.window_lengths = _array(window_lengths)
@@ -285,21 +286,18 @@ def _words_of_term(segment: Segment, term: bytes) -> Numbers:
     return words
 
 
-def _renumbered(segment: Segment, documents: Numbers, firsts: Numbers) -> Numbers:
-    """Return, for each window of a segment, its number in the corpus, or `_GONE`."""
-    counts = _numbers(segment, "window_counts")
-    own_firsts = _first_windows(segment)
-    shifts = np.zeros(len(counts), np.int64)
+def _renumbered(counts: Longs, documents: Longs, shifts: Longs) -> Numbers:
+    """Return, for each window of a segment, its number in the corpus, or `_GONE`.
+
+    `counts` are how many windows its documents have. Those of these documents are here, and their
+    numbers greater by `shifts`.
+    """
+    shifted = np.zeros(len(counts), np.int64)
     kept = np.zeros(len(counts), bool)
-    shifts[documents] = firsts - own_firsts[documents]
+    shifted[documents] = shifts
     kept[documents] = True
-    windows = np.arange(counts.sum()) + np.repeat(shifts, counts)
+    windows = np.arange(counts.sum()) + np.repeat(shifted, counts)
     return np.where(np.repeat(kept, counts), windows, _GONE).astype(np.uint32)
-
-
-def _first_windows(segment: Segment) -> Longs:
-    counts = _numbers(segment, "window_counts").astype(np.int64)
-    return np.cumsum(counts) - counts
 
 
 def _array_of(numbers: memoryview) -> NDArray[np.unsignedinteger]:
