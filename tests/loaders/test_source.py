@@ -127,7 +127,6 @@ def test_a_missing_path_is_named_with_names_close_to_it(repo: Path) -> None:
             load_corpus(missing)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="special files of POSIX")
 @pytest.mark.skipif(os.name == "nt", reason="a folder in use cannot be removed there")
 @pytest.mark.parametrize("source", [".", "./a", "a*.py", Path("a.py"), ".@HEAD"])
 def test_a_working_folder_that_is_gone_is_named(
@@ -144,6 +143,7 @@ def test_a_working_folder_that_is_gone_is_named(
         assert len(corpus)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="special files of POSIX")
 def test_a_pipe_or_a_device_is_refused_with_a_way_out(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for source in (tmp_path / "pipe", Path("/dev/null")):
