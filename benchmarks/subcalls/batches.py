@@ -9,11 +9,10 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import rlm_rag
 from benchmarks.memory import memory_of
+from rlm_rag.closing import Closing
 from rlm_rag.trace.events import BlockOutput, Event
 
 WIDTH = 16
@@ -36,7 +35,7 @@ answer["ready"] = True
 _SAMPLE_SECONDS = 0.02
 
 
-class Batch:
+class Batch(Closing):
     """A run whose one block sends the batch; use as a context manager.
 
     `sub_model` answers the leaves, or, where the block starts children, is their root model.
@@ -66,15 +65,8 @@ class Batch:
             on_event=self._notice,
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Give back the corpus, and what runs left."""
         self._corpus.close()
         self._folder.cleanup()
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
+from rlm_rag.closing import Closing
 from rlm_rag.loaders.options import Entry
 
 _MEMORY_BYTES = 64 << 20
@@ -21,8 +20,8 @@ class Spooled:
     size_bytes: int
 
 
-class Spool:
-    """Takes documents and gives them back in any order; a context manager that forgets them."""
+class Spool(Closing):
+    """Takes documents and gives them back in any order, until it is closed."""
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(max_size=_MEMORY_BYTES)  # noqa: SIM115
@@ -47,13 +46,6 @@ class Spool:
         data = self._file.read(spooled.size_bytes)
         return spooled.entry._replace(content=data.decode("utf-8", "surrogatepass"))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Forget them."""
         self._file.close()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp import Client
 
 from rlm_rag.api import load
+from rlm_rag.closing import Closing
 from rlm_rag.mcp.editions import Editions
 from rlm_rag.mcp.server import CorpusServer
 from rlm_rag.rlm import RLM
@@ -20,7 +21,7 @@ T = TypeVar("T")
 Use = Callable[[Client], Awaitable[T]]
 
 
-class Served:
+class Served(Closing):
     """A server of `source`, which is anything that `load` takes, for one client after another."""
 
     def __init__(self, source: Any, *, rlm: RLM | None = None) -> None:
@@ -28,10 +29,7 @@ class Served:
         self._editions = Editions(lambda: load(source))
         self._server = CorpusServer(self._editions, sources="the tests' corpus", rlm=rlm)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._runner.run(self._editions.aclose())
         self._runner.close()
 

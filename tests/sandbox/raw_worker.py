@@ -9,9 +9,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from rlm_rag.closing import Closing
 from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.boot import SOURCE_ROOT, WORKER_ENVIRONMENT, boot_command
 
@@ -27,7 +27,7 @@ class Refused(Exception):
     """Raised by a `Serve` to make the reply an error."""
 
 
-class RawWorker:
+class RawWorker(Closing):
     def __init__(
         self,
         folder: Path,
@@ -131,15 +131,7 @@ class RawWorker:
     def interrupt(self) -> None:
         self.send({"t": "interrupt"})
 
-    def __enter__(self) -> RawWorker:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):

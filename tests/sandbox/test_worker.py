@@ -29,7 +29,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     yield start
     for worker in started:
-        worker.__exit__(None, None, None)
+        worker.close()
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
+
+from rlm_rag.closing import Closing
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class Received:
 Script = Sequence[Step | str] | Callable[[Received], Step | str]
 
 
-class LoopbackServer:
+class LoopbackServer(Closing):
     """Plays `script`: steps in order, or a function of the request; a str is a reply's text.
 
     Safe to reassign `script` between requests. A request beyond the script's end gets 400.
@@ -150,12 +152,6 @@ class LoopbackServer:
     def prompts(self) -> list[str]:
         """The last message of each request, in the order they came."""
         return [request.prompt for request in self.received]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """End every connection and the thread; may be called twice."""
