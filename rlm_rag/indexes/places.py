@@ -105,12 +105,12 @@ def told(place: Place, text: bytes) -> Place:
     name = text[start : min(end, start + _NAME_BYTES)].decode("utf-8", "replace")
     if not name.isidentifier() or name in _UNNAMED:
         written = nodes["name"][0].type
-        name = _UNNAMED.get(written) or shown(name, written)
+        name = _UNNAMED.get(written) or _shown(name, written)
     place.name = (name.removesuffix("=") if place.kind == "alias" else name)[:MAX_NAME_CHARS]
     if "_scope" in nodes:
         scope = nodes["_scope"][0]
         cut = (scope.text or b"")[:_NAME_BYTES]
-        place.scope = shown(cut.decode("utf-8", "replace"), scope.type)
+        place.scope = _shown(cut.decode("utf-8", "replace"), scope.type)
     body = nodes["_body"][0] if "_body" in nodes else _body_of(nodes[place.kind][0])
     if body is not None and body.start_byte >= end:
         place.body = body.start_byte
@@ -129,7 +129,7 @@ def _body_of(node: Node) -> Node | None:
     return last if last is not None and last.type.endswith(("body", "block")) else None
 
 
-def shown(text: str, kind: str) -> str:
+def _shown(text: str, kind: str) -> str:
     """Return a name without what stands around it, from the text of a node of that kind."""
     if text.isidentifier():
         return text[:MAX_NAME_CHARS]
