@@ -1,32 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
-from rlm_rag.indexes.parts import Held
 from rlm_rag.indexes.snippets import Snippets
-from rlm_rag.indexes.terms import raw_words, word_terms
+from tests.indexes.held import held_by
 
 LINES = [f"nothing of note in line {number} at all, but it is long" for number in range(30)]
-
-
-def held(terms: Sequence[bytes], lines: list[str], first: int) -> Held:
-    """Return which terms lines hold, whose first has that number."""
-    found = {}
-    for number, line in enumerate(lines, start=first):
-        said = {term for word in raw_words(line) for term in word_terms(word)}
-        bits = sum(1 << at for at, term in enumerate(terms) if term in said)
-        if bits:
-            found[number] = bits
-    return found
 
 
 def snippet(
     terms: dict[bytes, float], lines: list[str], first: int, begins: int | None = None
 ) -> str:
     snippets = Snippets(terms)
-    found = held(snippets.terms, lines, first)
+    found = held_by(snippets.terms, lines, first)
     return snippets.of([line.encode() for line in lines], first, found, begins=begins)
 
 

@@ -13,10 +13,10 @@ from rlm_rag.indexes.ranking import PLAIN
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.indexes.term_lines import term_lines
-from rlm_rag.indexes.terms import raw_words, word_terms
 from rlm_rag.indexes.windows import stretch_first, window_lines
 from rlm_rag.lines import split_lines
 from rlm_rag.packed import PackedCorpus
+from tests.indexes.held import held_by
 
 Pack = Callable[[Mapping[str, str]], PackedCorpus]
 
@@ -64,12 +64,7 @@ def check(
         document, number = index.postings.place(window)
         first, last = window_lines(number, len(contents[document]))
         first = stretch_first(first)
-        expected = {}
-        for line in range(first, last + 1):
-            said = raw_words(contents[document][line - 1])
-            found = {term for word in said for term in word_terms(word)}
-            if bits := sum(1 << at for at, term in enumerate(terms) if term in found):
-                expected[line] = bits
+        expected = held_by(terms, contents[document][first - 1 : last], first)
         assert list(held) == sorted(held)
         assert {line: bits for line, bits in held.items() if line >= first} == expected
 
