@@ -106,6 +106,15 @@ class SearchableCorpus(Corpus):
         """The face of the index process; its methods run on the library's own event loop."""
         return self._retriever
 
+    def ready_retriever(self) -> ProcessRetriever:
+        """Return `retriever` for a run, whose searches must not all fail.
+
+        Raises:
+            MissingExtraError: it is in shards, and Ray is not installed.
+        """
+        self._retriever.check()
+        return self._retriever
+
     def new_retriever(self) -> ProcessRetriever:
         """Return another one, with a process of its own, which whoever asked for it closes."""
         origin = self.origin or ""

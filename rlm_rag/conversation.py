@@ -211,7 +211,7 @@ class Conversation(Closing):
             )
         run = Run(
             corpus=self._corpus,
-            retriever=self._corpus.retriever,
+            retriever=self._corpus.ready_retriever(),
             question=question,
             options=self._options,
             images=images,

@@ -128,7 +128,7 @@ class Map(Closing):
             options = replace(options, cache=self._file.replies)
         return Mapper(
             corpus=corpus,
-            retriever=corpus.retriever,
+            retriever=corpus.ready_retriever(),
             prompt=prompt,
             plan=self.plan,
             options=options,

@@ -115,7 +115,7 @@ def _again(trace: Trace, corpus: Corpus | Source | None, anew: Anew, *, replays:
         return answer_of(
             Run(
                 corpus=found,
-                retriever=found.retriever,
+                retriever=found.ready_retriever(),
                 question=root.question,
                 options=options,
                 images=() if replays else images_of(trace),

@@ -37,7 +37,7 @@ class Repl(Closing):
         opened = open_source(corpus)
         try:
             self._bare = loop_thread().run(
-                BareRepl.open(opened, opened.retriever, rlm.options, has_model=has_model)
+                BareRepl.open(opened, opened.ready_retriever(), rlm.options, has_model=has_model)
             )
         except BaseException:
             if opened is not corpus:

@@ -319,7 +319,7 @@ class RLM:
             raise UsageError("the corpus is closed", hint="load it again")
         return Run(
             corpus=corpus,
-            retriever=corpus.retriever,
+            retriever=corpus.ready_retriever(),
             question=question,
             options=replace(self._options, on_event=_both(self._options.on_event, also)),
             images=images,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from rlm_rag.distributed.cluster import LOCAL
+from rlm_rag.distributed.cluster import LOCAL, NO_RAY, RAY_HINT
 from rlm_rag.errors import MissingExtraError, RetrievalError
 from rlm_rag.scratch import ScratchFolder
 
@@ -41,9 +41,7 @@ def join(address: str) -> int:
     try:
         from ray import init, nodes
     except ImportError as error:
-        raise MissingExtraError(
-            "a corpus in shards needs the extra `ray`", hint="pip install 'rlm-rag[ray]'"
-        ) from error
+        raise MissingExtraError(NO_RAY, hint=RAY_HINT) from error
     try:
         _connect(address, init)
     except (ConnectionError, ValueError, RuntimeError, OSError, TimeoutError) as error:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
-from rlm_rag.distributed.cluster import LOCAL, Cluster
+from rlm_rag.distributed.cluster import LOCAL, NO_RAY, RAY_HINT, Cluster
+from rlm_rag.errors import MissingExtraError
 from rlm_rag.indexes.retriever import ProcessRetriever
 
 # Any request may be the one that starts the shards: sending 100 GB takes ten minutes at least.
@@ -44,6 +46,11 @@ class ShardsRetriever(ProcessRetriever):
         self._environment |= {
             name: value for name, value in os.environ.items() if name.startswith("RAY_")
         }
+
+    def check(self) -> None:
+        """Raise `MissingExtraError` without Ray: a run whose searches fail has found nothing."""
+        if find_spec("ray") is None:
+            raise MissingExtraError(NO_RAY, hint=RAY_HINT)
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         # Left to itself it ends its cluster in good order, of which parts stay for a minute else.

@@ -74,6 +74,9 @@ class ProcessRetriever:
         """How many requests are not answered yet, those of callers that are gone too."""
         return len(self._tasks)
 
+    def check(self) -> None:
+        """Raise what would keep every request from an answer, before the first is sent."""
+
     async def retrieve(self, request: AnyRequest) -> Result:
         """Answer one request.
 

@@ -68,6 +68,8 @@ _DECLARATION = re.compile(
     r"NotImplemented|abstractmethod|\babstract\b|UnsupportedOperation|\A[^={]*;\s*$|:\s*\.\.\.\s*$",
     re.MULTILINE,
 )
+# How a block's stderr begins to say that a search failed, which then gave no hits.
+_SEARCH_FAILED = "search: Error: "
 _Named = TypeVar("_Named", Definition, Mention)
 
 
@@ -75,7 +77,7 @@ _Named = TypeVar("_Named", Definition, Mention)
 class Evidence:
     """All that was found; `lines` holds what was read, by path and line.
 
-    `looked` says that the searching block ran to its end.
+    `looked` says that the searching block ran to its end, and that no search in it failed.
     """
 
     looked: bool = False
@@ -90,15 +92,18 @@ class Evidence:
 def read_evidence(outputs: Iterable[str], mark: str) -> Evidence:
     """Return the findings in what the blocks printed; never raises."""
     evidence = Evidence()
+    has_failed = False
     for output in outputs:
         for line in output.split("\n"):
             if not line.startswith(mark):
+                has_failed = has_failed or line.startswith(_SEARCH_FAILED)
                 continue
             try:
                 _add(evidence, json.loads(line.removeprefix(mark)))
             except (ValueError, KeyError, TypeError, RecursionError):
                 # A line that the output's cap cut through; the others still count.
                 continue
+    evidence.looked = evidence.looked and not has_failed
     return evidence
 
 

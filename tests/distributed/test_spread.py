@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from rlm_rag import RLM, load
 from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.distributed.retriever import ShardsRetriever
+from rlm_rag.errors import MissingExtraError
 from rlm_rag.mcp.readers import Readers
 
 
@@ -30,3 +33,14 @@ def test_one_process_has_all_the_shards_however_much_is_asked_at_once() -> None:
 
     assert asyncio.run(processes("ray")) == 1
     assert asyncio.run(processes(None)) == 3
+
+
+def test_a_question_about_shards_says_first_that_ray_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rlm_rag.distributed.retriever.find_spec", lambda name: None)
+    with (
+        load({"a.txt": "one\n"}, shards="ray:127.0.0.1:1") as corpus,
+        pytest.raises(MissingExtraError, match="needs the extra `ray`"),
+    ):
+        RLM(model="offline", trace=False).ask(corpus, "Where is one?")

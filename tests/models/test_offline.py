@@ -195,6 +195,13 @@ def test_lines_that_were_cut_are_left_out() -> None:
     assert len(read_evidence(["\n".join(cut)], mark).windows) == 1
 
 
+def test_nothing_is_denied_where_a_search_failed() -> None:
+    mark = "m "
+    looked = f'{mark}{{"kind": "looked", "path": ""}}'
+    assert read_evidence([looked], mark).looked
+    assert not read_evidence([f"{looked}\nsearch: Error: the index process died"], mark).looked
+
+
 def test_agreement_outranks_one_good_window() -> None:
     evidence = Evidence(windows=[window("a.py", 1, 10.0), window("b.py", 1, 9.9)])
     assert list(rank_files(evidence)) == ["a.py", "b.py"]

@@ -21,6 +21,8 @@ SMALL_TOKENS = 1_600
 """Three windows, for a small model: it reads 30 to 60 tokens a second on two cores, and what is
 beside the point misleads it."""
 
+FAILED = "a search failed, so that nothing can be said of what the corpus does not hold"
+
 WINDOW_SHARE = 0.5
 SEARCHED_WINDOWS = 24
 _AROUND_LINES = 8
@@ -50,6 +52,7 @@ class Retrieve:
         most_tokens: int = MOST_TOKENS,
     ) -> None:
         self._question = question
+        self._has_failed = False
         self._view = view
         self._services = services
         self._coverage = coverage
@@ -70,7 +73,9 @@ class Retrieve:
         shown = passages.shown(self._budget_tokens)
         notes = () if shown else ("the search found nothing for the words of the question",)
         return Prepared(
-            f"{shown or '(Nothing was found.)'}\n\nQuestion: {self._question}", shown, notes
+            f"{shown or self._nothing('(Nothing was found.)')}\n\nQuestion: {self._question}",
+            shown,
+            self._failures() or notes,
         )
 
     async def again(self, words: str) -> Prepared:
@@ -81,14 +86,26 @@ class Retrieve:
             await self._definitions(passages, words)
         shown = passages.shown(self._budget_tokens // 2)
         return Prepared(
-            f"Found for {words!r}:\n\n{shown or '(Nothing.)'}\n\nQuestion: {self._question}", shown
+            f"Found for {words!r}:\n\n{shown or self._nothing('(Nothing.)')}\n\n"
+            f"Question: {self._question}",
+            shown,
+            self._failures(),
         )
+
+    def _nothing(self, said: str) -> str:
+        return f"({FAILED})" if self._has_failed else said
+
+    def _failures(self) -> tuple[str, ...]:
+        return (FAILED,) if self._has_failed else ()
 
     async def _search(self, passages: Passages, query: str, glob: str | None = None) -> None:
         found = await self._services.looked_up(
             "search", query=query, k=SEARCHED_WINDOWS, path_glob=glob
         )
-        for hit in found or ():
+        if found is None:
+            self._has_failed = True
+            return
+        for hit in found:
             passages.want(hit["path"], hit["line"], hit["end_line"], _core(hit))
 
     async def _definitions(self, passages: Passages, name: str) -> None:

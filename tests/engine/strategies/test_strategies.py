@@ -10,6 +10,8 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Answer, Limits, SearchableCorpus
+from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.retriever import ProcessRetriever
 from rlm_rag.trace.events import CallSent, Event, Retrieved, RunStarted, SteppedDown
 from rlm_rag.trace.reader import read_trace
 from tests.servers.loopback import Received, Step, failed, reply
@@ -118,6 +120,19 @@ def test_retrieve_searches_again_where_the_model_asks_for_it(
     assert found.text == answer
     assert "3: A parcel weighs 30 kg" in openai_server.prompts[1]
     assert found.iterations == 2
+
+
+def test_retrieve_says_that_a_search_failed_and_denies_nothing(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(self: ProcessRetriever, request: object) -> None:
+        raise RetrievalError("the index process died")
+
+    monkeypatch.setattr(ProcessRetriever, "retrieve", refuse)
+    found = ask(openai_server, corpus, "retrieve", reply("SEARCH: boxes"), reply("Not known."))
+    failed = "a search failed, so that nothing can be said of what the corpus does not hold"
+    assert failed in found.warnings
+    assert all(f"({failed})" in prompt for prompt in openai_server.prompts)
 
 
 def test_retrieve_ends_a_model_that_only_searches(
