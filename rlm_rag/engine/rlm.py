@@ -31,6 +31,7 @@ from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.engine.view import View
 from rlm_rag.engine.workbench import Workbench
 from rlm_rag.errors import WorkerLostError
+from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.sandbox.session import ServiceError, Session, WorkerSetup
 from rlm_rag.sandbox.snapshots import KeptVariables
 from rlm_rag.trace import events
@@ -355,9 +356,11 @@ async def _looked_first(repl: Repl, assignment: Assignment, view: View) -> str:
 
 async def _has_run(session: Session, code: str) -> bool:
     try:
-        ran = await session.run(
-            code, block=0, timeout_seconds=SETUP_SECONDS, output_chars=MOST_OUTPUT_CHARS
-        )
+        # As a child's blocks, it is no time of the parent's block.
+        with uncounted():
+            ran = await session.run(
+                code, block=0, timeout_seconds=SETUP_SECONDS, output_chars=MOST_OUTPUT_CHARS
+            )
     except WorkerLostError:
         return False  # The first block of the model meets it, where a lost worker is a result.
     return ran.error is None
