@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +38,9 @@ class Questioner:
     quiet: bool
     ray: str | None = None
 
-    @contextmanager
-    def corpus(self, sources: Sequence[str]) -> Iterator[SearchableCorpus]:
+    def corpus(self, sources: Sequence[str]) -> AbstractContextManager[SearchableCorpus]:
         """Load the sources, as `opened` does."""
-        with opened(sources, quiet=self.quiet, **self.loading) as corpus:
-            yield corpus
+        return opened(sources, quiet=self.quiet, **self.loading)
 
     def rlm(self, *, with_keys: bool = True) -> RLM:
         """Return what asks, its models checked.
