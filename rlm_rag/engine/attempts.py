@@ -39,6 +39,8 @@ class Attempts:
             self._reservation = await self._budget.admit_again(self._reservation)
         elif self.begun:
             await self._budget.admit_retry(self._reservation)
+        else:
+            self._budget.check_fits(self._reservation)
         self.begun += 1
         self._since_loss += 1
 

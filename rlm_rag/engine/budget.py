@@ -209,6 +209,22 @@ class Budget:
         pending.calls += 1
         self._promise(Amounts(calls=1))
 
+    def check_fits(self, reservation: Reservation) -> None:
+        """Check an admitted call just before it is sent.
+
+        Calls that settled meanwhile may have cost more than their estimates: a provider can count
+        more tokens in a prompt than we do.
+
+        Raises:
+            LimitReached: it fits the limits in tokens or money no more.
+        """
+        own = reservation.estimate
+        held = self._committed(keep_final=not reservation.final)
+        others = Amounts(0, held.tokens - own.tokens, held.usd - (own.usd or 0.0))
+        refusal = self._too_costly(own, others)
+        if refusal is not None:
+            raise refusal
+
     def settle(self, reservation: Reservation, usage: Usage | None) -> Usage:
         """Count what a call cost, and return it; `usage.calls` counts its requests, retries too.
 
@@ -432,6 +448,13 @@ class Budget:
             return LimitReached(
                 "budget_calls", f"the limit of {counted(limits.calls, 'call')}{kept}"
             )
+        return self._too_costly(estimate, committed, kept)
+
+    def _too_costly(
+        self, estimate: CallEstimate, committed: Amounts, kept: str = ""
+    ) -> LimitReached | None:
+        """Return why a call does not fit the limits in tokens and money, None where it does."""
+        limits = self._limits
         if limits.tokens is not None and committed.tokens + estimate.tokens > limits.tokens:
             left = max(0, limits.tokens - committed.tokens)
             return LimitReached(

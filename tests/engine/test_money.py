@@ -199,6 +199,21 @@ def test_spend_never_passes_a_limit_and_usage_is_what_was_billed(
         assert usage.cached_calls == len(joined)
 
 
+async def batch(
+    model: PricedModel, limits: Limits, count: int, *, cap: int | None = None
+) -> list[Completion | BaseException]:
+    """Send so many leaf calls at once; return what became of each."""
+    budget = Budget(limits, clock=asyncio.get_running_loop().time)
+    calls = ModelCalls(
+        run_id="r", budget=budget, limits=limits, recorder=Recorder(None), past=Past()
+    )
+    asked = (
+        calls.complete(model, [Message("user", f"{n} ")], role="sub", max_output_tokens=cap)
+        for n in range(count)
+    )
+    return await asyncio.gather(*asked, return_exceptions=True)
+
+
 def test_the_affordable_part_of_a_batch_runs() -> None:
     plan = Plan(0, 0, 0, 0, False, 0, 1, 0.1, None, False, None)
     prompts = [Plan(0, n, 0, 0, False, 0, 1, 0.1, None, False, None) for n in range(60)]
@@ -206,20 +221,46 @@ def test_the_affordable_part_of_a_batch_runs() -> None:
     # A call may cost 4 cents and costs 0.4: three in flight at first, then what is left over.
     limits = Limits(calls=None, usd=0.16)
 
-    async def run() -> list[Completion | BaseException]:
-        budget = Budget(limits, clock=asyncio.get_running_loop().time)
-        calls = ModelCalls(
-            run_id="r", budget=budget, limits=limits, recorder=Recorder(None), past=Past()
-        )
-        facts = ModelFacts(price=PRICE, max_output_tokens=400)
-        model = PricedModel(provider, facts, Limiter(16), shared=SharedReplies())
-        asked = (calls.complete(model, [Message("user", f"{n} ")], role="sub") for n in range(60))
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    done = run_virtually(run())
+    facts = ModelFacts(price=PRICE, max_output_tokens=400)
+    done = run_virtually(batch(PricedModel(provider, facts, Limiter(16)), limits, 60))
     ran = sum(isinstance(one, Completion) for one in done)
     assert ran == provider.sent
     assert 25 <= ran < 60
     assert provider.billed.usd is not None and provider.billed.usd <= 0.16
     refused = [str(one) for one in done if isinstance(one, LimitReached)]
     assert len(refused) == 60 - ran and "does not fit" in refused[0]
+
+
+class CountsMore:
+    """Bills 50 tokens for every prompt, which we count as fewer."""
+
+    name = "counts more"
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        assert count_message_tokens(request.messages) < 12
+        self.sent += 1
+        await asyncio.sleep(1)
+        usage = Usage(
+            calls=1,
+            input_tokens=50,
+            output_tokens=1,
+            usd=PRICE.usd(input_tokens=50, output_tokens=1),
+        )
+        return Completion("reply", usage, self.name)
+
+
+@pytest.mark.parametrize("limits", [Limits(calls=None, tokens=3000), Limits(calls=None, usd=0.04)])
+def test_prompts_that_a_provider_counts_higher_pass_a_limit_by_those_in_flight_at_most(
+    limits: Limits,
+) -> None:
+    provider, width = CountsMore(), 4
+    model = PricedModel(provider, ModelFacts(price=PRICE), Limiter(width))
+    done = run_virtually(batch(model, limits, 250, cap=1))
+    sent = sum(isinstance(one, Completion) for one in done)
+    assert sent == provider.sent
+    assert all(isinstance(one, Completion | LimitReached) for one in done)
+    most = (limits.tokens or 0) / 51 if limits.tokens else (limits.usd or 0) / 6e-4
+    assert 0.9 * most <= sent <= most + width

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import random
+import string
 import time
 
 from hypothesis import given
@@ -41,3 +44,13 @@ def test_a_long_text_is_counted_at_once() -> None:
     started = time.perf_counter()
     assert tokens.count_tokens(text) > 300_000
     assert time.perf_counter() - started < 1
+
+
+def test_a_prompt_of_what_is_no_language_is_counted_in_full() -> None:
+    dice = random.Random(1)
+    encoded = base64.b64encode(dice.randbytes(6000)).decode()
+    letters = "".join(dice.choices(string.ascii_lowercase, k=8000))
+    # Counted with cl100k_base.
+    for text, true_count in ((encoded, 5744), (letters, 4360), (f"{PROSE} {encoded}", 5761)):
+        assert true_count <= count_message_tokens([Message("user", text)]) <= 1.5 * true_count
+    assert count_message_tokens([Message("user", CODE)]) < count_tokens(CODE) + 10
