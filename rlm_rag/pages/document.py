@@ -15,6 +15,8 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from rlm_rag.shown import whole
+
 BEGINNING = (
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
     '<meta http-equiv="Content-Security-Policy"'
@@ -78,7 +80,7 @@ def json_text(value: Any) -> str:
 
 def escaped(text: str) -> str:
     """Return text as HTML, also as an attribute's value; a lone surrogate becomes an escape."""
-    return escape(text.encode("utf-8", "backslashreplace").decode())
+    return escape(whole(text))
 
 
 def _policy(styles: Iterable[str], script: str) -> str:
