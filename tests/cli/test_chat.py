@@ -20,6 +20,7 @@ import pytest
 
 import rlm_rag
 from rlm_rag import RLM
+from rlm_rag.cli.chat_commands import completions
 from rlm_rag.cli.main import main
 from rlm_rag.errors import SessionError
 from rlm_rag.sessions import SessionStore
@@ -226,6 +227,22 @@ def test_ask_goes_on_from_the_last_question_of_the_same_sources(
     assert chat.stdout == "Three? 2 2 3\n"
 
 
+def test_what_is_typed_may_become_a_command_a_file_to_add_or_a_path_of_the_corpus(
+    repo: Path, state: Path
+) -> None:
+    with rlm_rag.load(repo) as corpus:
+        conversation = RLM(model="offline").conversation(corpus)
+        for before, word, found in (
+            ("", "/s", ["/sources", "/save "]),
+            ("/add ", f"{repo}/s", [f"{repo}/src/"]),
+            ("/add ", f"{repo}/none/", []),
+            ("What is in ", "src/", ["src/client.py", "src/retry.py"]),
+            ("What is in ", "", []),
+            ("/save ", "src/", []),
+        ):
+            assert list(completions(conversation, before, word)) == found
+
+
 def test_a_chat_without_a_source_says_so(command: Callable[..., Done]) -> None:
     assert "a source is missing" in command("chat").stderr
     assert "standard input" in command("chat", "-").stderr
@@ -291,6 +308,9 @@ def test_ctrl_c_ends_the_question_and_not_the_chat(
     terminal.wait_for("> ")
     terminal.send("/he\t\n")
     terminal.wait_for("Drop the last question")
+    terminal.wait_for("> ")
+    terminal.send("Of src/re\t\n")
+    terminal.wait_for("Of src/retry.py 12")
     terminal.wait_for("> ")
     terminal.send("\x04")
     assert terminal.process.wait(20) == 0

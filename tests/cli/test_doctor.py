@@ -81,6 +81,18 @@ def test_a_model_that_is_set_is_looked_for_and_asked_only_with_ask(
     assert "model offline;" in capsys.readouterr().out
 
 
+def test_without_git_it_is_told_what_is_lost_and_what_to_install(
+    here: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here.setenv("PATH", str(tmp_path))
+    check = examinations._git()
+    assert (check.status, check.detail) == ("note", "not found")
+    assert check.hint is not None and check.hint.endswith("install git")
+    (tmp_path / "git").write_text("no program")
+    (tmp_path / "git").chmod(0o755)
+    assert "does not run: " in examinations._git().detail
+
+
 def test_a_model_without_its_key_fails(here: pytest.MonkeyPatch) -> None:
     here.setenv("RLM_RAG_MODEL", "openai/gpt-5-mini")
     here.setenv("RLM_RAG_SUB_MODEL", "offline")
