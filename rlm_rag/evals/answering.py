@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rlm_rag.api import SearchableCorpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.pool import Share
+from rlm_rag.engine.recorded import usage_of
 from rlm_rag.errors import (
     ModelKeyError,
     ModelNotFoundError,
@@ -57,7 +57,7 @@ class Watch:
             case RunStarted():
                 self.depth = max(self.depth, event.depth)
             case ReplyReceived():
-                self.usage += _usage(event.usage)
+                self.usage += usage_of(event.usage)
             case Retrieved():
                 self.spans.update(((path, a, b), None) for path, a, b in event.seen)
 
@@ -65,11 +65,6 @@ class Watch:
     def retrieved(self) -> tuple[tuple[str, int, int], ...]:
         """Spans of the corpus that were shown, in their order, capped."""
         return tuple(self.spans)[:MAX_SPANS]
-
-
-def _usage(figures: Mapping[str, Any]) -> Usage:
-    known = Usage.__dataclass_fields__
-    return Usage(**{name: value for name, value in figures.items() if name in known})
 
 
 class Answering:
