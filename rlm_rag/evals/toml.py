@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rlm_rag.shown import whole
+
 
 def to_toml(values: Mapping[str, Any]) -> str:
     """Return mappings of text, numbers, switches, lists and further mappings as TOML.
@@ -56,5 +58,5 @@ def _value(value: Any) -> str:
 
 def _text(value: str) -> str:
     # JSON's escapes are TOML's, but for DEL and lone surrogates, which TOML does not allow.
-    text = json.dumps(value.encode("utf-8", "backslashreplace").decode(), ensure_ascii=False)
+    text = json.dumps(whole(value), ensure_ascii=False)
     return text.replace("\x7f", "\\u007f")
