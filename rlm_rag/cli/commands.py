@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from rlm_rag import __version__
+from rlm_rag.cli import streams
 from rlm_rag.cli.help import Context, readable
 
 
@@ -88,7 +89,7 @@ def _no_such_command(name: str, context: click.Context) -> click.UsageError:
 
 def _show_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        click.echo(f"rlm-rag {__version__}")
+        streams.result(f"rlm-rag {__version__}")
         context.exit()
 
 

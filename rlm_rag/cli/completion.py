@@ -78,7 +78,8 @@ def complete() -> int:
     """Print what the word under the cursor may become, as the shell's script reads it."""
     from rlm_rag.cli.commands import root
 
-    return shell_complete(root, {}, PROGRAM, VARIABLE, os.environ[VARIABLE])
+    with streams.writing():
+        return shell_complete(root, {}, PROGRAM, VARIABLE, os.environ[VARIABLE])
 
 
 def files(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:

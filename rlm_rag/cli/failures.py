@@ -32,12 +32,10 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def report(error: Exception, *, as_json: bool) -> int:
-    """Show an error and return the exit code; an `Exit` of click's is no error and shows nothing.
+    """Show an error and return the exit code.
 
     As JSON it goes to standard output: {"schema_version", "error": {"kind", "message", "hint"}}.
     """
-    if isinstance(error, click.exceptions.Exit):
-        return error.exit_code
     failure = describe(error)
     if os.environ.get(DEBUG_VARIABLE):
         streams.note(_without_keys("".join(traceback.format_exception(error))))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 import click
 
-from rlm_rag.cli import terminal
+from rlm_rag.cli import streams, terminal
 
 NARROW_COLUMNS = 60
 """Below this an option's text stands under it, not beside it."""
@@ -31,9 +32,21 @@ class Formatter(click.HelpFormatter):
 
 
 class Context(click.Context):
-    """A context whose help is written so."""
+    """A context whose help is written so, and as every other result is."""
 
     formatter_class = Formatter
+
+    def __init__(self, command: click.Command, *arguments: Any, **options: Any) -> None:
+        super().__init__(command, *arguments, **options)
+        option = command.get_help_option(self)
+        if option is not None:
+            option.callback = _show_help
+
+
+def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        streams.result_styled(context.get_help())
+        context.exit()
 
 
 def readable(command: click.Command) -> click.Command:

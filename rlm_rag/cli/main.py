@@ -59,14 +59,19 @@ def _guarded(arguments: list[str]) -> tuple[int, bool]:
 
 
 def _invoke(arguments: list[str]) -> int:
+    from click.exceptions import Exit
+
     from rlm_rag.cli import completion
     from rlm_rag.cli.commands import root
     from rlm_rag.cli.exits import DONE
 
     if completion.is_asked_for():
         return completion.complete()
-    with root.make_context("rlm-rag", arguments or ["--help"]) as context:
-        code = root.invoke(context)
+    try:
+        with root.make_context("rlm-rag", arguments or ["--help"]) as context:
+            code = root.invoke(context)
+    except Exit as ended:
+        code = ended.exit_code
     return code if isinstance(code, int) else DONE
 
 
