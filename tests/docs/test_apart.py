@@ -17,6 +17,8 @@ from tests.cli.processes import COMMAND
 from tests.distributed.listening import ray_tests
 from tests.distributed.nodes import nodes, short_temporary_folder
 from tests.evals.test_inspect_adapter import needs_inspect
+from tests.servers.loopback import reply
+from tests.servers.openai_chat import OpenAiChatServer
 
 from .prose import ROOT, Fence, fences, tagged
 from .reader import PROJECT, Reader
@@ -104,6 +106,44 @@ def test_the_demo_answers_in_a_checkout_that_is_set_up() -> None:
     assert done.returncode == 0, done.stderr
     assert "rlm_rag/engine/citations.py" in done.stdout
     assert "[verified]" in done.stdout
+
+
+@pytest.mark.deep
+def test_the_commands_of_the_page_of_small_models_run(
+    openai_server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    """One question of each set, of a loopback model instead of the file of 1 GB."""
+    (fence,) = needing("docs/small-models.md", "a model file of 1 GB, and hours")
+    openai_server.script = lambda request: reply("```repl\nFINAL(str(len(rows)))\n```")
+    served = ["openai/qwen2.5-coder-1.5b", "--api-base", openai_server.api_base]
+    for words, _ in commands_of(fence.body):
+        assert words[:3] == ["python", "-m", "benchmarks.small"]
+        words = [str(tmp_path / word) if word in ("DIR", "HELD") else word for word in words[1:]]
+        if "run" in words:
+            at = words.index("--model") + 1
+            words[at : at + 1] = served
+            words += ["--groups", "records", "--limit", "1"]
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=ROOT,
+            env=os.environ | {"OPENAI_API_KEY": "no-key"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+    assert "**sixty, qwen2.5-coder-1.5b" in done.stdout
+    assert "**held, qwen2.5-coder-1.5b" in done.stdout
+    assert done.stdout.count("| auto | 1 of 1 |") == 2
+
+
+@pytest.mark.deep
+def test_what_a_debian_is_to_install_it_has() -> None:
+    (fence,) = needing("docs/install.md", "root of a Debian")
+    ((words, _),) = commands_of(fence.body)
+    if shutil.which(words[0]) is None:
+        pytest.skip("no Debian")
+    done = subprocess.run([words[0], "--simulate", *words[1:]], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.deep
