@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -62,11 +64,13 @@ def take_offering(options: dict[str, Any]) -> Offering:
     """Take what blocks may use out of all the options.
 
     Raises:
-        UsageError: a library that is not NAME=SOURCE, or not there.
+        UsageError: a library that is not NAME=SOURCE, or not there; a folder for artifacts that
+            cannot be made or written.
     """
-    return Offering(
-        libraries=_libraries(options.pop("library")), artifacts=options.pop("artifacts")
-    )
+    artifacts: Path | None = options.pop("artifacts")
+    if artifacts is not None:
+        _check_takes_files(artifacts)
+    return Offering(libraries=_libraries(options.pop("library")), artifacts=artifacts)
 
 
 def take_schema(options: dict[str, Any]) -> dict[str, Any] | None:
@@ -76,6 +80,28 @@ def take_schema(options: dict[str, Any]) -> dict[str, Any] | None:
         UsageError: it cannot be read.
     """
     return _schema(options.pop("schema"))
+
+
+def _check_takes_files(folder: Path) -> None:
+    """Make the folder and a file in it, and leave neither: a run may save nothing."""
+    made: list[Path] = []
+    try:
+        for each in (*reversed(folder.parents), folder):
+            if not each.exists():
+                each.mkdir(exist_ok=True)
+                made.append(each)
+        # Tried, because what the permissions say is not so of every file system, nor of root.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"--artifacts {folder}: {error.strerror}", hint="name a folder that can be written"
+        ) from error
+    finally:
+        # One that another run has filled meanwhile stays.
+        with suppress(OSError):
+            for each in reversed(made):
+                each.rmdir()
 
 
 def _libraries(given: Sequence[str]) -> dict[str, str]:
@@ -99,7 +125,9 @@ def _schema(path: Path | None) -> dict[str, Any] | None:
         schema = json.loads(path.read_bytes())
     except OSError as error:
         raise UsageError(f"--schema {path}: {error.strerror}", hint=_SCHEMA_HINT) from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise UsageError(f"--schema {path} is nested too deeply", hint=_SCHEMA_HINT) from error
+    except ValueError as error:
         raise UsageError(f"--schema {path} is no JSON: {error}", hint=_SCHEMA_HINT) from error
     if not isinstance(schema, dict):
         raise UsageError(f"--schema {path} holds no object, so no schema", hint=_SCHEMA_HINT)

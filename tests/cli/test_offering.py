@@ -59,14 +59,30 @@ def test_an_answer_that_does_not_fit_exits_with_one(
         (["--schema", "missing.json"], "--schema missing.json: No such file"),
         (["--schema", "/dev/null"], "is no JSON"),
         (["--schema", "true"], "name a file that holds a JSON schema"),
+        (["--schema", "deep.json"], "--schema deep.json is nested too deeply"),
+        (["--artifacts", "/proc/x"], "--artifacts /proc/x: No such file"),
+        (["--artifacts", "deep.json/x"], "--artifacts deep.json/x: Not a directory"),
         (["--library", "handbook"], "no such pair"),
         (["--library", "handbook=/nowhere"], "--library handbook: No such file or folder"),
     ],
 )
-def test_what_cannot_be_offered_exits_with_two(rlm_rag: Run, flags: list[str], words: str) -> None:
+def test_what_cannot_be_offered_exits_with_two(
+    rlm_rag: Run, tmp_path: Path, flags: list[str], words: str
+) -> None:
+    (tmp_path / "work").mkdir(exist_ok=True)
+    (tmp_path / "work" / "deep.json").write_text("[" * 20_000 + "]" * 20_000)
     done = rlm_rag("ask", ".", "q", *flags)
     assert done.returncode == 2
     assert words in done.stderr
+
+
+def test_a_folder_for_artifacts_is_made_by_the_first_of_them(
+    rlm_rag: Run, repo: Path, tmp_path: Path
+) -> None:
+    model = script(tmp_path, block("FINAL('none')"))
+    done = rlm_rag("ask", str(repo), "q", "--model", model, "--artifacts", "new/out")
+    assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.rglob("new"))
 
 
 def test_the_user_of_a_terminal_is_asked(
