@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -41,6 +42,16 @@ class Context(click.Context):
         option = command.get_help_option(self)
         if option is not None:
             option.callback = _show_help
+
+    @contextmanager
+    def scope(self, cleanup: bool = True) -> Iterator[click.Context]:
+        """As click's own; a wrong option of the command line knows whose it is too."""
+        with super().scope(cleanup) as context:
+            try:
+                yield context
+            except click.UsageError as error:
+                error.ctx = error.ctx or self
+                raise
 
 
 def _show_help(context: click.Context, _option: click.Parameter, wanted: bool) -> None:

@@ -189,3 +189,10 @@ def test_any_text_fits_an_ascii_stream(process: Run) -> None:
     done = process("sérch", env={"PYTHONIOENCODING": "ascii:strict"})
     assert done.returncode == 2
     assert "s\\xe9rch" in done.stderr
+
+
+def test_an_option_without_its_value_leads_to_the_help_of_its_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main.main(["ask", "repo", "lost?", "--fallback-model"]) == 2
+    assert "see rlm-rag ask --help" in capsys.readouterr().err
