@@ -107,6 +107,8 @@ def run(
         _show_cost(cost_of(config), as_json=as_json)
         return DONE
     folder = out or _new_folder(tasks)
+    # Raises where the working folder is gone, which is told as such.
+    folder.absolute()
     with _Line() as line:
         progress = start(config, folder, ray=ray, on_progress=line)
     return _ended(folder, progress, as_json=as_json)

@@ -239,14 +239,19 @@ def test_a_full_state_folder_costs_the_trace_and_not_the_answer(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be removed there")
+@pytest.mark.parametrize("arguments", ["map REPO Which? -o out.jsonl", "eval run ruler:niah -n 1"])
 def test_a_working_folder_that_is_gone_is_told_from_a_fault(
-    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    repo: Path,
+    arguments: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert main(["map", str(repo), "Which?", "-o", "out.jsonl"]) == 2
+    assert main(arguments.replace("REPO", str(repo)).split()) == 2
     told = capsys.readouterr().err
     assert "The working folder is gone" in told
     assert "unexpected" not in told
