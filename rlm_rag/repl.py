@@ -59,18 +59,25 @@ class Repl(Closing):
         result; Ctrl-C interrupts it, and its variables stay.
 
         Raises:
-            UsageError: the REPL is closed.
+            UsageError: the REPL is closed, or `code` is no text.
             SandboxError: the worker was lost too often.
         """
-        if self._is_closed:
-            raise UsageError("the REPL is closed", hint="open another one")
+        self._check(code)
         return loop_thread().run(self._bare.run(code))
 
     async def run_async(self, code: str) -> BlockResult:
         """The same, awaitable in any event loop; cancelling interrupts the block."""
+        self._check(code)
+        return await asyncio.wrap_future(loop_thread().submit(self._bare.run(code)))
+
+    def _check(self, code: object) -> None:
         if self._is_closed:
             raise UsageError("the REPL is closed", hint="open another one")
-        return await asyncio.wrap_future(loop_thread().submit(self._bare.run(code)))
+        if not isinstance(code, str):
+            raise UsageError(
+                f"a block is a str of Python, not {type(code).__name__}",
+                hint="for example: repl.run('len(context)')",
+            )
 
     def close(self) -> None:
         """End the worker, and the corpus where it was loaded here; idempotent."""

@@ -100,3 +100,8 @@ def test_one_that_nobody_closed_ends_its_worker(corpus: SearchableCorpus) -> Non
     while session._peer is not None and time.monotonic() < deadline:
         time.sleep(0.02)
     assert session._peer is None
+
+
+def test_a_block_that_is_no_text_is_refused() -> None:
+    with Repl({"a.md": "text"}) as repl, pytest.raises(UsageError, match="not NoneType"):
+        repl.run(None)  # type: ignore[arg-type]

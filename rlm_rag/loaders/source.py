@@ -54,7 +54,9 @@ def load_corpus(
         NotKept: the corpus cannot be kept; load it without.
     """
     options = LoadOptions.of(given)
-    if (source is None) == (text is None):
+    if source is None and text is None:
+        raise UsageError("A source is missing.", hint="Give a source, or a text as text=.")
+    if source is not None and text is not None:
         raise UsageError("Give a source or text=, and not both.")
     report, memory = LoadReport(), FileMemory()
     intake = Intake(options, report, memory)

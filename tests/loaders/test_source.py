@@ -301,3 +301,8 @@ def test_files_of_one_name_keep_their_type(tmp_path: Path) -> None:
     chosen = [f"mine.py={files[0]}", f"mine.py={files[1]}"]
     with load_sources(chosen) as corpus:
         assert list(corpus.paths()) == ["mine.py", "mine~2.py"]
+
+
+def test_a_source_that_is_missing_is_said_to_be() -> None:
+    with pytest.raises(UsageError, match="A source is missing"):
+        load_corpus(None)
