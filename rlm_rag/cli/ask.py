@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from rlm_rag.cli import streams
 from rlm_rag.cli.answers import answered, show_answer
 from rlm_rag.cli.asking import cache_option, estimate_option, settings_options
 from rlm_rag.cli.completion import files
@@ -55,7 +54,6 @@ def ask(
         git log -p | rlm-rag ask - "Which commit changed the default port?"
     """
     sources, question = split_last(arguments, what="the question", example=EXAMPLE)
-    streams.check_open()
     schema = take_schema(options)
     questioner = take_questioner(options, sources=sources)
     if estimate:

@@ -55,7 +55,6 @@ def chat(
         printf 'What is retried?\\nHow often?\\n' | rlm-rag chat ./repo
     """
     _check(sources, session, goes_on)
-    streams.check_open()
     schema = take_schema(options)
     questioner = take_questioner(options, sources=sources)
     with (

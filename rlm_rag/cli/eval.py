@@ -93,7 +93,6 @@ def run(
     from rlm_rag.evals.costs import cost_of
     from rlm_rag.evals.runner import start
 
-    streams.check_open()
     named = options.pop("strategy")
     models = take_models(options)
     sources = [each for each in (options["corpus"], options["data"]) if each]
@@ -196,7 +195,6 @@ def resume(
     """
     from rlm_rag.evals.runner import resume as resume_run
 
-    streams.check_open()
     with _Line() as line:
         progress = resume_run(folder, max_usd=max_usd, api_base=api_base, ray=ray, on_progress=line)
     return _ended(folder, progress, as_json=as_json)

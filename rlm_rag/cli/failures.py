@@ -13,7 +13,7 @@ import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.exits import INTERRUPTED, PARTIAL, UNUSABLE
-from rlm_rag.errors import RlmRagError, UsageError
+from rlm_rag.errors import RlmRagError
 
 DEBUG_VARIABLE = "RLM_RAG_DEBUG"
 
@@ -58,7 +58,7 @@ def _shown_as_json(failure: Failure) -> bool:
     try:
         streams.result_json({"error": shown})
         streams.flush()
-    except (streams.OutputError, streams.ReaderLeft, UsageError):
+    except (streams.OutputError, streams.ReaderLeft):
         return False
     return True
 

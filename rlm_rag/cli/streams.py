@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rlm_rag.cli import terminal
-from rlm_rag.errors import UsageError
 
 SCHEMA_VERSION = 1
 _begun = False
@@ -75,16 +74,6 @@ def is_closed() -> bool:
     return _is_closed
 
 
-def check_open(hint: str = "start the command without >&-") -> None:
-    """Refuse what is to print a result where there is no standard output.
-
-    Raises:
-        UsageError: the command was started without one.
-    """
-    if is_closed():
-        raise UsageError("standard output is closed", hint=hint)
-
-
 def has_begun() -> bool:
     """Whether this process has written, or tried to write, any result."""
     return _begun
@@ -146,11 +135,9 @@ def writing() -> Iterator[None]:
     """Tell a reader that left from a disk that is full, for whatever writes to standard output.
 
     Raises:
-        UsageError: the command was started without a standard output.
         ReaderLeft: nobody reads it any more.
         OutputError: it cannot be written.
     """
-    check_open()
     global _begun
     _begun = True
     with _named_failures():

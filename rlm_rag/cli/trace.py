@@ -209,7 +209,6 @@ def _answer_again(
     from rlm_rag.cli.answers import answered, show_answer
     from rlm_rag.cli.display import choose_display
 
-    streams.check_open()
     display = choose_display(quiet=quiet, verbose=verbose)
     with opened(sources, quiet=quiet, **loading) if sources else nullcontext() as corpus:
         try:

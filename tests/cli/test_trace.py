@@ -38,7 +38,7 @@ def test_a_run_is_listed_shown_and_cleared(rlm_rag: Run, repo: Path, tmp_path: P
     assert not Path(asked["trace"]).exists()
 
 
-def test_a_list_says_that_standard_output_is_closed_whatever_a_question_holds(
+def test_a_list_with_a_question_that_is_no_text_needs_no_standard_output(
     rlm_rag: Run, environment: dict[str, str], repo: Path
 ) -> None:
     assert rlm_rag("ask", str(repo), "caf\udce9 client", "--model", "offline").returncode == 0
@@ -49,8 +49,7 @@ def test_a_list_says_that_standard_output_is_closed_whatever_a_question_holds(
         text=True,
         check=False,
     )
-    assert done.returncode == 2
-    assert "standard output is closed" in done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_without_a_run_there_is_nothing_to_show(rlm_rag: Run) -> None:
