@@ -85,7 +85,7 @@ def read_trace(path: Path) -> Trace:
     """Read a whole trace; a torn last line is left out and told.
 
     Raises:
-        TraceError: the file cannot be read, is none, or is damaged elsewhere; it names the line.
+        TraceError: the file cannot be read, or is damaged elsewhere; it names the line.
     """
     records: list[Record] = []
     torn = False
@@ -100,11 +100,6 @@ def read_trace(path: Path) -> Trace:
             if last and not line.endswith(b"\n"):
                 torn = True
                 break
-            if number == 1:
-                raise TraceError(
-                    f"{path} is no trace of a run: its first line is none of a trace",
-                    hint="see: rlm-rag trace list",
-                ) from error
             raise TraceError(
                 f"{path} is damaged at line {number}: {error}",
                 hint="the lines before it are whole; a copy cut there can be read",

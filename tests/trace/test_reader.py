@@ -141,10 +141,3 @@ def test_a_run_goes_on_while_it_is_written_to_and_has_no_end(tmp_path):
         recorder.record(Resumed(run="r1", version="0.1.0", limits={}))
         assert read_trace(path).goes_on
     assert not read_trace(path).goes_on
-
-
-def test_a_file_that_is_no_trace_is_said_to_be_none(tmp_path):
-    file = tmp_path / "passwd"
-    file.write_text("root:x:0:0\nbin:x:1:1\n")
-    with pytest.raises(TraceError, match="is no trace of a run"):
-        read_trace(file)
