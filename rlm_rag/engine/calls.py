@@ -18,7 +18,8 @@ from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.live import LiveReply, ReplyText
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.recorded import Call
-from rlm_rag.errors import ContextWindowError, ModelError, ModelKeyError, ModelNotFoundError
+from rlm_rag.engine.refusals import Batch, Refusals
+from rlm_rag.errors import ContextWindowError, ModelError
 from rlm_rag.models.base import Completion, LanguageModel, Message, ModelRequest, Usage
 from rlm_rag.models.limiter import Turns
 from rlm_rag.models.messages import alternate
@@ -38,8 +39,6 @@ CAP_TOKENS = 4096
 LEAST_REPLY_TOKENS = 256
 # A call that was admitted in the last moment still gets this long.
 LEAST_SECONDS = 0.1
-# The same for every request to that model, until somebody mends it.
-_REFUSALS = (ModelKeyError, ModelNotFoundError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class PricedModel:
 
     Models of one provider share the `limiter`. `temperature` and `extra` go with each request.
     `shared` joins identical calls, None where each has to be sent; `fallbacks` may take the
-    model's place.
+    model's place; `refusals` are what its provider refused for good.
     """
 
     model: LanguageModel
@@ -59,6 +58,7 @@ class PricedModel:
     extra: Mapping[str, Any] = field(default_factory=dict)
     shared: SharedReplies | None = None
     fallbacks: Fallbacks[PricedModel] = field(default_factory=Fallbacks)
+    refusals: Refusals = field(default_factory=Refusals)
 
     @property
     def name(self) -> str:
@@ -90,9 +90,9 @@ class ModelCalls:
     """Sends the calls of one RLM; `keeps_final` is the root's, which may take the last call.
 
     What `past` has a reply to is not sent, and costs what it has cost then. `on_text` is told
-    the replies of root models as they come. Once there is a `refusal` nothing more is sent: what
-    waits fails with it. Somebody ends the calls so, or, with `ends_at_refusal`, a provider that
-    refuses the key or the model.
+    the replies of root models as they come. Once somebody sets a `refusal` nothing more is sent:
+    what waits fails with it. Root calls of a child belong to the `batch` that started it, leaf
+    calls to their block's: of a batch nothing more goes to a model that is refused for good.
     """
 
     def __init__(
@@ -105,9 +105,9 @@ class ModelCalls:
         past: Past,
         keeps_final: bool = True,
         on_text: Callable[[ReplyText], None] | None = None,
-        ends_at_refusal: bool = False,
+        batch: Batch | None = None,
     ) -> None:
-        self._ends_at_refusal = ends_at_refusal
+        self._batch = batch
         self.refusal: ModelError | LimitReached | None = None
         self._on_text = on_text
         self._past = past
@@ -152,19 +152,17 @@ class ModelCalls:
             self._expect_final(model, asking)
             return recorded.completion
         self._past.check_goes_on(self._run_id)
-        return await self._unless_refused(model, asking)
+        return await self._by_any(model, asking)
 
-    async def _unless_refused(self, model: PricedModel, asking: _Asking) -> Completion:
-        try:
-            return await self._by_any(model, asking)
-        except _REFUSALS as error:
-            if self._ends_at_refusal:
-                self.refusal = error
-            raise
-
-    def _check_not_refused(self) -> None:
+    def _check_not_refused(self, model: PricedModel, asking: _Asking) -> None:
         if self.refusal is not None:
             raise self.refusal
+        model.refusals.check(self._batch_of(asking), model.name)
+
+    def _batch_of(self, asking: _Asking) -> Batch | None:
+        if asking.caller is None:
+            return self._batch
+        return Batch(self._run_id, asking.caller.block)
 
     async def _by_any(self, model: PricedModel, asking: _Asking) -> Completion:
         """Have the model serve a call, or, where it cannot just now, one that stands in for it."""
@@ -209,6 +207,7 @@ class ModelCalls:
 
     async def _complete(self, model: PricedModel, asking: _Asking) -> Completion:
         """Have one model serve a call, or one like it that is under way or was kept."""
+        self._check_not_refused(model, asking)
         _check_window(model, asking.prompt_tokens)
         request = ModelRequest(
             messages=asking.messages,
@@ -251,7 +250,9 @@ class ModelCalls:
             request = replace(request, max_output_tokens=sending.cap)
         call = self._record_call(model, asking, reservation.estimate)
         started = time.monotonic()
-        attempts = Attempts(self._budget, reservation, self._check_not_refused)
+        attempts = Attempts(
+            self._budget, reservation, lambda: self._check_not_refused(model, asking)
+        )
         live = self._live(asking, call, attempts)
         if live is not None:
             request = replace(request, on_text=live.piece)
@@ -266,7 +267,11 @@ class ModelCalls:
                 patience=self._patience(asking.final),
             )
         except (ModelError, LimitReached) as error:
-            said = f"not sent: {error.detail}" if isinstance(error, LimitReached) else told(error)
+            if isinstance(error, LimitReached):
+                said = f"not sent: {error.detail}"
+            else:
+                said = told(error)
+                model.refusals.note(self._batch_of(asking), model.name, error)
             self._record_failure(call, model.name, attempts.failed(), started, said)
             raise
         except BaseException:

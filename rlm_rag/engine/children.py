@@ -16,6 +16,7 @@ from rlm_rag.engine.ending import Ending
 from rlm_rag.engine.loop import Loop
 from rlm_rag.engine.material import Reader
 from rlm_rag.engine.meter import Meter, metered
+from rlm_rag.engine.refusals import Batch
 from rlm_rag.engine.subcalls import LeafReply, SubCalls, failed, gather_within
 from rlm_rag.engine.tree import Assignment, Parent, Tree
 from rlm_rag.engine.view import View
@@ -136,6 +137,7 @@ class Children:
         )
         with metered() as meter:
             try:
+                root.refusals.check(Batch(parent.run_id, caller.block), root.name)
                 async with self._open_rlm(self._tree, assignment, view) as loop:
                     if caller.on_child is not None:
                         caller.on_child(loop)

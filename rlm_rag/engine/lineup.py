@@ -13,6 +13,7 @@ from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.pool import Pool, Share
+from rlm_rag.engine.refusals import Refusals
 from rlm_rag.errors import UsageError
 from rlm_rag.models.absent import AbsentModel
 from rlm_rag.models.base import LanguageModel
@@ -157,6 +158,7 @@ class Lineup:
         self._limits = limits
         self._share = share or Pool(concurrency=limits.concurrency).share()
         self._fallbacks: Fallbacks[PricedModel] = Fallbacks()
+        self._refusals = Refusals()
         self._models = {name: self._opened(name) for name in names.all()}
         self._fallbacks.models = tuple(self._models[name] for name in names.fallbacks)
 
@@ -220,6 +222,7 @@ class Lineup:
             # The reply to a prompt depends on what was asked before it.
             shared=None if replies_from_file(name) else self._shared,
             fallbacks=self._fallbacks,
+            refusals=self._refusals,
         )
 
     def _model(self, name: str) -> LanguageModel:

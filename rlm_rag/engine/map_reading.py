@@ -15,6 +15,7 @@ from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.delegation import delegation_of
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.past import Past
+from rlm_rag.engine.refusals import FOR_GOOD
 from rlm_rag.engine.subcalls import LeafReply
 from rlm_rag.engine.view import View
 from rlm_rag.errors import RlmRagError
@@ -86,7 +87,6 @@ def _calls(order: MapOrder, budget: Budget, recorder: Recorder) -> ModelCalls:
         recorder=recorder,
         past=Past(),
         keeps_final=False,
-        ends_at_refusal=True,
     )
 
 
@@ -102,6 +102,8 @@ class _Told:
         self._failure: RlmRagError | None = None
 
     def take(self, path: str, reply: LeafReply) -> None:
+        if isinstance(reply.cause, FOR_GOOD):
+            self._calls.refusal = self._calls.refusal or reply.cause
         # Where the time is over, a request may end by its own clock before it is cancelled.
         is_over = self._calls.refusal is not None or self._budget.seconds_left() == 0
         if not reply.ok and reply.limit is None and is_over:

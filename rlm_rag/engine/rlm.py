@@ -25,9 +25,10 @@ from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.engine.prompts.texts import Profile, load_profile, profile_name, versioned
 from rlm_rag.engine.question import kind_of
 from rlm_rag.engine.reasons import why_false
+from rlm_rag.engine.refusals import Batch
 from rlm_rag.engine.services import WAITING, Handler, Services
 from rlm_rag.engine.tasks import Tasks
-from rlm_rag.engine.tree import Assignment, Tree
+from rlm_rag.engine.tree import Assignment, Parent, Tree
 from rlm_rag.engine.view import View
 from rlm_rag.engine.workbench import Workbench
 from rlm_rag.errors import WorkerLostError
@@ -149,7 +150,12 @@ def model_calls(tree: Tree, assignment: Assignment) -> ModelCalls:
         past=tree.past,
         keeps_final=assignment.depth == 0,
         on_text=tree.on_text,
+        batch=_batch(assignment.parent),
     )
+
+
+def _batch(parent: Parent | None) -> Batch | None:
+    return None if parent is None else Batch(parent.run_id, parent.block)
 
 
 def delegating(tree: Tree, run_id: str, view: View, calls: ModelCalls) -> Delegation:
