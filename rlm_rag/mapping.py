@@ -35,11 +35,17 @@ class Map(Closing):
     Nothing is sent before the first is taken; then the map goes on by itself, however slowly
     its answers are. What it raises, the iteration raises; a limit reached is told by `summary`
     at the end. `close` (or `with`) ends it. `plan` says what there is to read, `estimate` what
-    that may cost.
+    that may cost. With `ray`, the nodes of the cluster of that address read.
     """
 
     def __init__(
-        self, corpus: Corpus | Source, prompt: str, options: RunOptions, *, out: Path | None
+        self,
+        corpus: Corpus | Source,
+        prompt: str,
+        options: RunOptions,
+        *,
+        out: Path | None,
+        ray: str | None = None,
     ) -> None:
         self._asked = asked_digest(prompt, options)
         self._file = None if out is None else AnswerFile(out, asked=self._asked)
@@ -60,7 +66,7 @@ class Map(Closing):
                 settings=options.asking,
                 limits=options.limits,
             )
-            self._mapper = self._made(found, prompt, options)
+            self._mapper = self._made(found, prompt, options, ray)
         except BaseException:
             self._owned.close()
             raise
@@ -121,7 +127,9 @@ class Map(Closing):
     def _is_known(self, path: str, digest: str) -> bool:
         return self._file is not None and self._file.knows(path, digest)
 
-    def _made(self, corpus: SearchableCorpus, prompt: str, options: RunOptions) -> Mapper:
+    def _made(
+        self, corpus: SearchableCorpus, prompt: str, options: RunOptions, ray: str | None
+    ) -> Mapper:
         has_parts = self.estimate.likely.calls > len(self.plan.digests)
         if self._file is not None and has_parts and not options.cache:
             # Parts of a document whose answer a limit kept from coming are not paid for again.
@@ -133,7 +141,7 @@ class Map(Closing):
             plan=self.plan,
             options=options,
             tell=self._take,
-            read=None if options.ray is None else _on_cluster(options.ray),
+            read=None if ray is None else _on_cluster(ray),
         )
 
     def _take(self, answer: FileAnswer) -> None:

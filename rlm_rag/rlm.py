@@ -12,6 +12,7 @@ from typing import Any, TypedDict, Unpack
 from rlm_rag.api import SearchableCorpus, load_origin, open_source, opened
 from rlm_rag.conversation import Conversation
 from rlm_rag.corpus import Corpus
+from rlm_rag.distributed.child_work import SpreadChildren
 from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
@@ -100,8 +101,8 @@ class RLM:
     together, beside the limits of each.
 
     With `ray`, the address of a Ray cluster (`HOST:PORT`, or `local` for one of this machine
-    alone), its nodes read the documents of `map`, within the same limits; it cannot be combined
-    with a `share`.
+    alone), its nodes read the documents of `map` and run the children of `rlm_query_batched`,
+    within the same limits; it cannot be combined with a `share`.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class RLM:
     ) -> None:
         _check_types(model=(model, str), limits=(limits, Limits), on_event=(on_event, Callable))
         self._has_limits = limits is not None
+        self._ray = _ray(ray, share)
         self._options = RunOptions(
             names=_names(model, sub_model, models_at_depth, fallback_models, allow_models),
             asking=_asking(api_base, headers, price, temperature, model_options),
@@ -161,7 +163,7 @@ class RLM:
             ),
             share=share,
             on_text=on_text,
-            ray=_ray(ray, share),
+            spreading=None if self._ray is None else SpreadChildren(self._ray),
         )
 
     @property
@@ -259,7 +261,8 @@ class RLM:
             SourceError, EmptyCorpusError: as `load`.
         """
         options = map_options(self._options, bounds_calls=self._has_limits)
-        return Map(corpus, prompt, options, out=None if out is None else Path(out))
+        out = None if out is None else Path(out)
+        return Map(corpus, prompt, options, out=out, ray=self._ray)
 
     async def ask_async(
         self,

@@ -13,6 +13,7 @@ from rlm_rag.cli.display import Display, choose_display
 from rlm_rag.cli.model_options import ModelFlags, take_models
 from rlm_rag.cli.offering import Offering, asker, take_offering
 from rlm_rag.cli.options import Loading, opened, take_loading
+from rlm_rag.distributed.cluster import LOCAL
 from rlm_rag.errors import SessionError, TraceError
 from rlm_rag.settings import Settings
 
@@ -119,7 +120,16 @@ def take_questioner(
         "cache": options.pop("cache") or None,
     }
     settings = take_settings(options | switches, sources=sources)
-    return Questioner(settings, models, loading, offering, display, quiet)
+    return Questioner(settings, models, loading, offering, display, quiet, nodes_of(loading))
+
+
+def nodes_of(loading: Loading) -> str | None:
+    """Return the cluster whose nodes run the children of what is asked of its shards.
+
+    On a cluster of this machine alone they would only be further away.
+    """
+    address = (loading["shards"] or "").partition(":")[2]
+    return None if address in ("", LOCAL) else address
 
 
 def keep_last(conversation: Conversation) -> None:

@@ -31,6 +31,7 @@ _START_SECONDS = 90.0
 # How long a list of the nodes that are up is believed, so that new ones are soon of use.
 _GLANCE_SECONDS = 10.0
 _MOST_AT_ONCE = 10_000
+_LAST_WORDS_SECONDS = 5.0
 
 
 @dataclass(slots=True)
@@ -117,6 +118,18 @@ class FanOut:
 
     async def _done(self, host: _Host, work: Work, listener: Listener) -> Any:
         number = next(self._numbers)
+        heard = asyncio.create_task(self._heard(host, number, work, listener))
+        try:
+            return await asyncio.shield(heard)
+        except asyncio.CancelledError:
+            host.actor.stop.remote(number)
+            # What it had begun has cost something, of which it tells now.
+            await asyncio.wait([heard], timeout=_LAST_WORDS_SECONDS)
+            raise
+        finally:
+            heard.cancel()
+
+    async def _heard(self, host: _Host, number: int, work: Work, listener: Listener) -> Any:
         said = host.actor.run.options(num_returns="streaming").remote(number, work)
         answering: set[asyncio.Task[None]] = set()
         try:
@@ -129,9 +142,6 @@ class FanOut:
                     self._hear(host, number, message, listener, answering)
         except RayTaskError as error:
             raise error.cause from error
-        except asyncio.CancelledError:
-            host.actor.stop.remote(number)
-            raise
         finally:
             for task in answering:
                 task.cancel()

@@ -5,7 +5,13 @@ from __future__ import annotations
 from rlm_rag.engine import meter
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.recorded import usage_of
-from rlm_rag.trace.events import CallSent, Event, ReplyReceived
+from rlm_rag.trace.events import (
+    Answered,
+    CallSent,
+    Event,
+    ReplyReceived,
+    RunStarted,
+)
 from rlm_rag.trace.recorder import Recorder
 
 
@@ -16,6 +22,7 @@ class Heard:
         self._recorder = recorder
         self._budget = budget
         self._sent: dict[tuple[str, int], CallSent] = {}
+        self._open: dict[str, None] = {}
 
     def take(self, event: Event) -> None:
         """Record an event; a reply is counted as if the call had been made here."""
@@ -24,9 +31,13 @@ class Heard:
             self._sent[event.run, event.call] = event
         elif isinstance(event, ReplyReceived):
             self._count(self._sent.pop((event.run, event.call)), event)
+        elif isinstance(event, RunStarted):
+            self._open[event.run] = None
+        elif isinstance(event, Answered):
+            self._open.pop(event.run, None)
 
     def lose(self) -> None:
-        """Count the calls that no reply came to, since their node died, at what they may cost."""
+        """End what was not heard to end, since its node died: calls at what they may have cost."""
         for sent in self._sent.values():
             lost = {"calls": 1, **sent.estimate}
             reply = ReplyReceived(
@@ -42,6 +53,9 @@ class Heard:
             self._recorder.record(reply)
             self._count(sent, reply)
         self._sent.clear()
+        for run in reversed(self._open):
+            self._recorder.record(Answered(run=run, text="", stop_reason="errors"))
+        self._open.clear()
 
     def _count(self, sent: CallSent, reply: ReplyReceived) -> None:
         usage = usage_of(reply.usage)

@@ -18,7 +18,7 @@ from rlm_rag.engine.map_reading import MapOrder, read_documents
 from rlm_rag.engine.offers import NOTHING
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.subcalls import LeafReply, failed
-from rlm_rag.errors import ClusterError
+from rlm_rag.errors import ClusterError, RlmRagError
 from rlm_rag.indexes.retriever import ProcessRetriever
 from rlm_rag.trace.events import Event
 from rlm_rag.trace.recorder import Recorder
@@ -110,16 +110,18 @@ class SpreadReading:
             async with asyncio.TaskGroup() as group:
                 for _ in range(at_once):
                     group.create_task(reading.go_on())
-        except ExceptionGroup as errors:
-            # The others were cancelled by the first.
-            raise errors.exceptions[0] from None
         finally:
             fan.close(account)
+        if reading.refusals:
+            raise reading.refusals[0]
         return tuple(reading.warnings)
 
 
 class _Reading:
-    """One map under way: its batches go to whoever asks next."""
+    """One map under way: its batches go to whoever asks next.
+
+    `refusals` are of all documents, not of one: after what is under way, nothing more is sent.
+    """
 
     def __init__(
         self,
@@ -138,13 +140,17 @@ class _Reading:
         self._account = account
         self._batches = _batches(order.corpus, order.paths)
         self.warnings: dict[str, None] = {}
+        self.refusals: list[RlmRagError] = []
 
     async def go_on(self) -> None:
         """Have one batch after another read, as long as there are some and time is left."""
         for batch in self._batches:
-            if self._budget.seconds_left() == 0:
+            if self.refusals or self._budget.seconds_left() == 0:
                 return
-            self.warnings.update(dict.fromkeys(await self._read(batch)))
+            try:
+                self.warnings.update(dict.fromkeys(await self._read(batch)))
+            except RlmRagError as error:
+                self.refusals.append(error)
 
     async def _read(self, batch: Sequence[str]) -> tuple[str, ...]:
         left, heard = dict.fromkeys(batch), Heard(self._recorder, self._budget)
@@ -194,6 +200,7 @@ def _work(
         on_event=None,
         on_text=None,
         offers=NOTHING,
+        spreading=None,
         # A file of replies is the asking machine's; the user's own cache is each node's.
         cache=order.options.cache is True,
     )

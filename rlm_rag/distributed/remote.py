@@ -30,8 +30,8 @@ class DeskLine(Protocol):
 class RemoteAccount:
     """An account at the desk, used by the process `holder`.
 
-    With `follows` a run's budget learns from each grant what all have spent whom the account's
-    limits bind; the one that hears of every call by itself must not.
+    With `follows` a run's budget learns from each grant what is gone of the limits by all whom
+    they bind; the one that hears of every call by itself must not.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class RemoteAccount:
             raise
         _check(answer)
         grant: Grant = answer
-        return grant if self._follows else replace(grant, spent=None)
+        return grant if self._follows else replace(grant, gone=None)
 
     def settle(self, grant: Grant, usage: Usage | None) -> None:
         """Tell the desk what an admitted call cost, None where it was not sent."""

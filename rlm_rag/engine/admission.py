@@ -106,12 +106,13 @@ class Amounts:
 class Grant:
     """Leave for one call, which is settled once; its reply may have to be shorter than asked for.
 
-    `spent` is what all have spent whom the limits bind together, None where each has its own.
+    `gone` is what no other call can have of limits that bind several processes together, None
+    where each has its own.
     """
 
     estimate: CallEstimate
     number: int = 0
-    spent: Amounts | None = None
+    gone: Amounts | None = None
 
 
 class Account(Protocol):

@@ -166,8 +166,8 @@ class Budget:
         except BaseException:
             self.release(reservation)
             raise
-        if grant.spent is not None:
-            self._spent = grant.spent
+        if grant.gone is not None:
+            self.heard(grant.gone)
         if grant.estimate != reservation.estimate:
             self._withdraw(self._pending.pop(reservation.id))
             reservation = self._admit(
@@ -304,9 +304,13 @@ class Budget:
         return MappingProxyType(dict(self._by_role))
 
     @property
-    def spent(self) -> Amounts:
-        """What counts as spent: as `usage`, calls of an unknown price at their estimate."""
-        return self._spent
+    def gone(self) -> Amounts:
+        """What no other call can have, once nothing is in flight: spent, or kept back."""
+        return self._committed(keep_final=True, in_flight=False)
+
+    def heard(self, gone: Amounts) -> None:
+        """Take for spent what is `gone` of the limits by what all do whom they bind."""
+        self._spent = gone
 
     @property
     def bounds_replies(self) -> bool:

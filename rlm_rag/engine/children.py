@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rlm_rag.engine.answer import usage_dict
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import PricedModel
-from rlm_rag.engine.ending import Ending
-from rlm_rag.engine.loop import Loop
+from rlm_rag.engine.child_run import OpenRlm, run_child
 from rlm_rag.engine.material import Reader
-from rlm_rag.engine.meter import Meter, metered
-from rlm_rag.engine.refusals import Batch
 from rlm_rag.engine.subcalls import LeafReply, SubCalls, failed, gather_within
 from rlm_rag.engine.tree import Assignment, Parent, Tree
 from rlm_rag.engine.view import View
-from rlm_rag.errors import ModelError, RetrievalError, SandboxError
+from rlm_rag.errors import RetrievalError
 from rlm_rag.models.base import Message
 from rlm_rag.models.tokens import count_tokens
-from rlm_rag.trace import events
-
-OpenRlm = Callable[[Tree, Assignment, View], AbstractAsyncContextManager[Loop]]
 
 _SHOWN_UNKNOWN = 10
 
@@ -127,36 +117,27 @@ class Children:
         return selection.paths
 
     async def _child(self, prompt: str, root: PricedModel, view: View, caller: Caller) -> LeafReply:
+        elsewhere = self._tree.elsewhere
+
+        def made() -> Assignment:
+            return self._assignment(prompt, root, caller)
+
+        # Only those of a batch: nobody can reach them while they run.
+        if elsewhere is None or caller.item is None or caller.on_child is not None:
+            return await run_child(self._tree, made(), view, self._open_rlm, caller.on_child)
+        try:
+            return await elsewhere.run(made, self._tree, view)
+        finally:
+            await view.aclose()
+
+    def _assignment(self, prompt: str, root: PricedModel, caller: Caller) -> Assignment:
         parent = self._parent
-        assignment = Assignment(
+        return Assignment(
             run_id=self._run_id(prompt, caller),
             question=prompt,
             root=root,
             depth=parent.depth + 1,
             parent=Parent(parent.run_id, caller.block, caller.seq, caller.item, parent.question),
-        )
-        with metered() as meter:
-            try:
-                root.refusals.check(Batch(parent.run_id, caller.block), root.name)
-                async with self._open_rlm(self._tree, assignment, view) as loop:
-                    if caller.on_child is not None:
-                        caller.on_child(loop)
-                    ending = await self._driven(loop, assignment, meter)
-            except (ModelError, SandboxError) as error:
-                hint = f". {error.hint}" if error.hint else ""
-                lost = failed(f"the child failed: {error.message}{hint}")
-                return replace(lost, usage=meter.usage)
-            finally:
-                await view.aclose()
-        if not ending.is_answer:
-            return replace(failed(ending.text), usage=meter.usage, model=root.name)
-        # What a limit left unfinished is an answer in part, as a cut reply is.
-        return LeafReply(
-            ending.text,
-            truncated=ending.is_cut or ending.stop_reason != "answered",
-            usage=meter.usage,
-            model=root.name,
-            citations=self._tree.citations(ending.text),
         )
 
     def _run_id(self, prompt: str, caller: Caller) -> str:
@@ -164,31 +145,6 @@ class Children:
         parent = self._parent.run_id
         started = self._tree.past.child(parent, caller.block, caller.seq, caller.item, prompt)
         return started or f"{parent}.{next(self._numbers)}"
-
-    async def _driven(self, loop: Loop, assignment: Assignment, meter: Meter) -> Ending:
-        """Run a child to its end, and record it, whatever ended it."""
-        ending = loop.interrupted()
-        try:
-            ending = await loop.run()
-            return ending
-        except ModelError as error:
-            ending = Ending("", "errors", error.message, is_answer=False)
-            raise
-        except asyncio.CancelledError:
-            ending = loop.interrupted()
-            raise
-        finally:
-            by_model = {name: usage_dict(usage) for name, usage in meter.by_model.items()}
-            self._tree.recorder.record(
-                events.Answered(
-                    run=assignment.run_id,
-                    text=ending.text,
-                    stop_reason=ending.stop_reason,
-                    usage={**usage_dict(meter.usage), "by_model": by_model},
-                    iterations=loop.iterations,
-                    seconds=round(loop.elapsed_seconds(), 3),
-                )
-            )
 
     async def _leaf(
         self, prompt: str, model: str | None, paths: Sequence[str] | None, caller: Caller

@@ -117,6 +117,22 @@ class Coverage:
         self._looked: dict[str, None] = {}
         self._unobserved = False
 
+    def add(self, other: Coverage) -> None:
+        """Record all that another one has recorded."""
+        for mine, kind in (
+            (self._searched, other._searched),
+            (self._read, other._read),
+            (self._delegated, other._delegated),
+        ):
+            for path, lines in kind.items():
+                for first, last in zip(lines.first, lines.last, strict=True):
+                    _add(mine, path, first, last)
+        self._grepped |= other._grepped
+        for looked in other._looked:
+            if len(self._looked) < MAX_LOOKED:
+                self._looked[looked] = None
+        self._unobserved = self._unobserved or other._unobserved
+
     def looked(self, name: str, arguments: Mapping[str, Any]) -> None:
         """A look-up that was answered, of whatever use."""
         what = next((value for value in arguments.values() if isinstance(value, str)), "")

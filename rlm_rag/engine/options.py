@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from rlm_rag.engine.limits import Limits
@@ -20,6 +20,9 @@ from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.trace.events import Event, Resumed, RunStarted
 from rlm_rag.trace.reader import Trace
+
+if TYPE_CHECKING:
+    from rlm_rag.engine.tree import Spreading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,7 @@ class RunOptions:
     offers: Offers = NOTHING
     share: Share | None = None
     on_text: Callable[[ReplyText], None] | None = None
-    ray: str | None = None
+    spreading: Spreading | None = None
 
     def lineup(self, *, absent: str | None = None) -> AbstractAsyncContextManager[Lineup]:
         """Open the models, as `open_lineup` does."""

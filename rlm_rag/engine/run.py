@@ -24,13 +24,14 @@ from rlm_rag.engine.form import Form, Unfit, bare, prose_of
 from rlm_rag.engine.hosted import HostSide
 from rlm_rag.engine.images import read_images
 from rlm_rag.engine.lineup import Lineup
+from rlm_rag.engine.offers import NOTHING
 from rlm_rag.engine.options import RunOptions, to_record
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.prompts.texts import profile_name
 from rlm_rag.engine.slots import Slots
 from rlm_rag.engine.strategies.choice import choose
 from rlm_rag.engine.strategies.opening import Asked, in_place_of, needs_evidence, open_driver
-from rlm_rag.engine.tree import Assignment, Tree
+from rlm_rag.engine.tree import Assignment, Spread, Tree
 from rlm_rag.engine.view import View
 from rlm_rag.errors import DivergedError, TraceError, UsageError
 from rlm_rag.indexes.requests import Retriever
@@ -46,6 +47,11 @@ from rlm_rag.trace.store import TraceStore, new_run_id
 LEAVE_SECONDS = 5.0
 LEAVE_AT_ONCE_SECONDS = 1.0
 """How long variables may take to be kept, and how long where somebody waits for the end."""
+
+# The strategies whose runs may have children.
+_NESTING = ("auto", "rlm")
+MOST_COPIED_BYTES = 2 << 30
+"""Children of a larger corpus run here: each node that runs some needs a copy of its text."""
 
 _ONLY_REPEATED = "no model is asked here: the run is only repeated from its trace"
 
@@ -82,6 +88,7 @@ class Run:
         self.carried_on: Carried | None = None
         self._run_id = self._past.run_id or new_run_id()
         self._interrupted = False
+        self._spread: Spread | None = None
         self._running: asyncio.Future[Answer] | None = None
         self._driving: asyncio.Future[Ending] | None = None
 
@@ -124,6 +131,7 @@ class Run:
     async def _execute(self) -> Answer:
         async with AsyncExitStack() as stack:
             absent = _ONLY_REPEATED if self._past.is_over else None
+            await self._spread_over(stack)
             lineup = await stack.enter_async_context(self._options.lineup(absent=absent))
             recorder = self._open_recorder()
             stack.callback(recorder.close)
@@ -169,6 +177,19 @@ class Run:
         ):
             if name not in known:
                 raise UsageError(f"there is no {kind} {name!r}", hint=f"one of {', '.join(known)}")
+
+    async def _spread_over(self, stack: AsyncExitStack) -> None:
+        """Have children run elsewhere, where that may be and makes sense."""
+        options = self._options
+        if options.spreading is None or self._past.run_id or options.limits.depth == 0:
+            return
+        if self._corpus.total_bytes > MOST_COPIED_BYTES:
+            return
+        # What blocks have of the caller is on this machine; a person can be asked from any.
+        if replace(options.offers, ask_user=None) != NOTHING or options.strategy not in _NESTING:
+            return
+        self._spread = await stack.enter_async_context(options.spreading.spread(options))
+        self._options = replace(options, share=self._spread.share)
 
     def _carried_over(self) -> tuple[Budget, Coverage]:
         """Return a budget and a coverage with what the past has of them."""
@@ -240,13 +261,16 @@ class Run:
             profile=options.profile,
             system_prompt=options.system_prompt,
             lineup=lineup,
-            slots=Slots(limits.live_children, limits.depth),
+            slots=Slots(limits.live_children, limits.depth)
+            if self._spread is None
+            else self._spread.slots,
             past=self._past,
             host=self._host,
             citations=self._citations,
             options=self._recorded_options(),
             commit=await self._commit(),
             on_text=options.on_text,
+            elsewhere=None if self._spread is None else self._spread.elsewhere,
         )
         return Asked(strategy, tree, assignment, view)
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+
+class Places(Protocol):
+    """Places for children, of which those at depth `deepest` are the last that start none."""
+
+    @property
+    def deepest(self) -> int: ...
+
+    def place(self, depth: int) -> AbstractAsyncContextManager[None]:
+        """Wait for a place for a child of `depth`, and hold it for the body."""
+        ...
 
 
 class Slots:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import PricedModel
@@ -17,10 +18,16 @@ from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import Lineup
 from rlm_rag.engine.live import ReplyText
 from rlm_rag.engine.past import Past
-from rlm_rag.engine.slots import Slots
+from rlm_rag.engine.slots import Places
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.opening import Isolation
 from rlm_rag.trace.recorder import Recorder
+
+if TYPE_CHECKING:
+    from rlm_rag.engine.options import RunOptions
+    from rlm_rag.engine.pool import Share
+    from rlm_rag.engine.subcalls import LeafReply
+    from rlm_rag.engine.view import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +37,7 @@ class Tree:
     `layer` is None where no code runs. `profile` names the prompts, `auto` those for each root
     model; `system_prompt` takes their place. `options` are what it was started with, and `commit`
     what its corpus is of, for its trace. `on_text` is told replies of root models as they come.
+    `elsewhere` is where the children of a batch run, None for here.
     """
 
     budget: Budget
@@ -41,13 +49,14 @@ class Tree:
     profile: str
     system_prompt: str | None
     lineup: Lineup
-    slots: Slots
+    slots: Places
     past: Past
     host: HostSide
     citations: CitationCheck
     options: Mapping[str, Any]
     commit: str | None = None
     on_text: Callable[[ReplyText], None] | None = None
+    elsewhere: Elsewhere | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +86,31 @@ class Assignment:
     parent: Parent | None = None
     form: Form | None = None
     carried: Carried | None = None
+
+
+class Elsewhere(Protocol):
+    """Where else than in this process children can run."""
+
+    async def run(self, made: Callable[[], Assignment], tree: Tree, view: View) -> LeafReply:
+        """Run a child of `tree` over the documents of `view`, recorded and counted as one here.
+
+        `made` gives its assignment, a new one each time that it has to be begun again.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What a run has whose children run elsewhere: its limits are kept where all can ask."""
+
+    share: Share
+    slots: Places
+    elsewhere: Elsewhere
+
+
+class Spreading(Protocol):
+    """What can have the children of runs run elsewhere."""
+
+    def spread(self, options: RunOptions) -> AbstractAsyncContextManager[Spread]:
+        """Give a run what its children run by, which ends with the body."""
+        ...

@@ -123,6 +123,14 @@ class View:
         key: object = path
         return key in self.corpus
 
+    async def relayed(self, request: Request) -> Result:
+        """Answer a request about the whole corpus, for a view of it in another process.
+
+        Raises:
+            RetrievalError: as the corpus's retriever.
+        """
+        return await self._retriever.retrieve(request)
+
     async def select(self, names: Sequence[str]) -> Selection:
         """Return the documents that paths and globs mean: exact, then suffix, then glob.
 

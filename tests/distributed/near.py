@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import itertools
 import pickle
 from collections.abc import Callable
@@ -25,9 +26,11 @@ class NearLine:
         self._told: set[asyncio.Task[Any]] = set()
 
     async def ask(self, name: str, *arguments: Any) -> Any:
+        return await _elsewhere(self._asked(name, pickle.dumps(arguments)))
+
+    async def _asked(self, name: str, arguments: bytes) -> Any:
         await asyncio.sleep(0)
-        sent = pickle.loads(pickle.dumps(arguments))
-        return pickle.loads(pickle.dumps(await getattr(self.desk, name)(*sent)))
+        return pickle.loads(pickle.dumps(await getattr(self.desk, name)(*pickle.loads(arguments))))
 
     def tell(self, name: str, *arguments: Any) -> None:
         task = asyncio.ensure_future(self.ask(name, *arguments))
@@ -37,6 +40,11 @@ class NearLine:
     async def settled(self) -> None:
         while self._told:
             await asyncio.gather(*self._told)
+
+
+def _elsewhere(work: Any) -> asyncio.Task[Any]:
+    """Start what would run in another process, where nothing of this one's context is."""
+    return asyncio.get_running_loop().create_task(work, context=contextvars.Context())
 
 
 class NearFanOut:
@@ -87,6 +95,7 @@ class NearFanOut:
         left = self._deaths.pop(0) if self._deaths else None
         dies: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         answering: list[asyncio.Task[None]] = []
+        here = contextvars.copy_context()
 
         def say(message: Message) -> None:
             nonlocal left
@@ -94,7 +103,7 @@ class NearFanOut:
             if dies.done():
                 return
             if isinstance(message, Told):
-                listener.tell(message.item)
+                here.run(listener.tell, message.item)
             elif isinstance(message, Question):
                 answering.append(asyncio.ensure_future(_answer(node, message, listener)))
             if left is not None:
@@ -103,7 +112,7 @@ class NearFanOut:
                     dies.set_exception(asyncio.IncompleteReadError(b"", None))
 
         node = Node(self.line, holder, self._held(corpus), say)
-        task = asyncio.ensure_future(work(node))
+        task = _elsewhere(work(node))
         try:
             await asyncio.wait([task, dies], return_when=asyncio.FIRST_COMPLETED)
         finally:

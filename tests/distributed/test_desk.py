@@ -167,8 +167,8 @@ def test_the_last_call_of_a_root_is_kept_back_from_its_children() -> None:
         await line.settled()
         child.settle(await child.admit(DOLLAR), Usage(calls=1))
         await line.settled()
-        # The child has heard of the call of the root, and of none that came later.
-        said.append(str(child.spent.calls))
+        # The child has heard of the call of the root, and of the one that is kept back.
+        said.append(str(child.gone.calls))
         try:
             await child.admit(DOLLAR)
         except LimitReached as reached:
@@ -177,7 +177,7 @@ def test_the_last_call_of_a_root_is_kept_back_from_its_children() -> None:
         await line.settled()
         return said
 
-    assert run(work()) == ["2", "budget_calls"]
+    assert run(work()) == ["3", "budget_calls"]
 
 
 def test_a_call_waits_for_what_another_process_gives_back() -> None:

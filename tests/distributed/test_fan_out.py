@@ -6,19 +6,21 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rlm_rag import RLM
+from rlm_rag import RLM, load
 from rlm_rag.distributed import spreading
 from rlm_rag.engine.limits import Limits
 from rlm_rag.evals.config import Models, RunConfig
 from rlm_rag.evals.run_folder import RunFolder
 from rlm_rag.evals.runner import Progress, start
-from rlm_rag.trace.events import Answered, BlockOutput, ReplyReceived
+from rlm_rag.trace.events import Answered, BlockOutput, Event, ReplyReceived, RunStarted
 from rlm_rag.trace.reader import read_trace
+from tests.engine.play import block, play
 from tests.evals.toys import Toy, install
 from tests.servers.loopback import Received, Step, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -118,3 +120,46 @@ def test_a_map_on_nodes_that_die_answers_every_document_once(
     assert (summary.stop_reason, summary.answered) == ("answered", 120)
     assert summary.usage.calls >= len(openai_server.received) >= 120
     assert openai_server.most_in_flight <= 16
+
+
+@pytest.mark.deep
+@ray_tests
+def test_children_on_nodes_that_die_are_begun_again_and_keep_the_limits_of_their_run(
+    mark: str, joined: Any, openai_server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    def child(_: str, turn: int) -> Step:
+        step = block("FINAL(found)") if turn else block("found = search(task)[0]['path']")
+        return replace(step, delay_seconds=0.2)
+
+    code = (
+        "r = rlm_query_batched([f'Where is number {n}?' for n in range(9)])\n"
+        "print([each.error for each in r])\nFINAL('|'.join(r))"
+    )
+    documents = {f"{n}.md": f"number {n}\n" for n in range(9)}
+    started: list[str] = []
+
+    def kill(event: Event) -> None:
+        if isinstance(event, RunStarted) and event.depth:
+            started.append(event.run)
+            if len(started) in (3, 7):
+                for host in hosts(mark, raylet(joined.others[len(started) // 7]), kind=b"WorkHost"):
+                    os.kill(host, signal.SIGKILL)
+
+    with load(documents) as corpus:
+        found = play(
+            openai_server,
+            corpus,
+            root=[block(code)],
+            child=child,
+            ray=joined.address,
+            on_event=kill,
+            trace=tmp_path,
+            limits=Limits(concurrency=3, live_children=5, calls=60),
+        )
+    assert found.text.split("|") == [f"{n}.md" for n in range(9)]
+    trace = read_trace(Path(str(found.trace)))
+    runs = [each.run for each in trace.of_type(RunStarted)]
+    assert len(runs) == len(set(runs)) >= 10
+    assert sorted(each.run for each in trace.of_type(Answered)) == sorted(runs)
+    assert openai_server.most_in_flight <= 3
+    assert len(openai_server.received) <= found.usage.calls <= 60

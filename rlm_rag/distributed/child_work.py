@@ -1,0 +1,254 @@
+"""The children of a batch on the nodes of a Ray cluster, each in a REPL and a sandbox there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlm_rag.corpus import Corpus
+from rlm_rag.distributed.desk import Terms
+from rlm_rag.distributed.heard import Heard
+from rlm_rag.distributed.remote import RemoteAccount
+from rlm_rag.distributed.spreading import fan_out
+from rlm_rag.distributed.work import Account, Copied, Listener, Node
+from rlm_rag.engine.added import Added
+from rlm_rag.engine.admission import Amounts
+from rlm_rag.engine.budget import Budget
+from rlm_rag.engine.child_run import run_child
+from rlm_rag.engine.citations import CitationCheck
+from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.hosted import HostSide
+from rlm_rag.engine.lineup import Lineup
+from rlm_rag.engine.offers import NOTHING, Offers, Question
+from rlm_rag.engine.options import RunOptions
+from rlm_rag.engine.past import Past
+from rlm_rag.engine.rlm import open_rlm
+from rlm_rag.engine.subcalls import LeafReply, failed
+from rlm_rag.engine.threads import called
+from rlm_rag.engine.tree import Assignment, Parent, Spread, Tree
+from rlm_rag.engine.view import View
+from rlm_rag.errors import ClusterError
+from rlm_rag.indexes.requests import Request, Result, Retriever
+from rlm_rag.sandbox.layers import choose_layer
+from rlm_rag.trace.events import Event
+from rlm_rag.trace.recorder import Recorder
+
+if TYPE_CHECKING:
+    from rlm_rag.distributed.fan_out import FanOut
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Opens a node's copy of a corpus, once for all children that work on it."""
+
+    copied: Copied
+
+    def __call__(self, packed_path: Path) -> Corpus:
+        copied = self.copied
+        return Corpus(
+            packed_path, skipped=copied.skipped, warnings=copied.warnings, origin=copied.origin
+        )
+
+
+class RelayedRetriever:
+    """Has requests answered where the root runs, by the index that is there."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    async def retrieve(self, request: Request) -> Result:
+        """Answer one request.
+
+        Raises:
+            RetrievalError: as the index there.
+        """
+        result: Result = await self._node.ask(request)
+        return result
+
+    async def aclose(self) -> None:
+        """Nothing of it is open here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildWork:
+    """Runs one child on a node; tells its events, and asks what only its root's host can answer.
+
+    `paths` are the documents in its view, None for all; `added` those that blocks had added.
+    """
+
+    run_id: str
+    question: str
+    root: str
+    depth: int
+    parent: Parent | None
+    options: RunOptions
+    asks_person: bool
+    account: Account
+    copied: Copied
+    paths: tuple[str, ...] | None
+    added: Mapping[str, str]
+    elapsed_seconds: float
+    gone: Amounts
+    commit: str | None
+
+    async def __call__(self, node: Node) -> LeafReply:
+        account = node.account(self.account)
+        options = replace(self.options, share=account.share())
+        corpus = node.corpora.opened(self.copied.fingerprint, Opening(self.copied))
+        async with options.lineup() as lineup:
+            assignment = Assignment(
+                run_id=self.run_id,
+                question=self.question,
+                root=lineup.roots[self.root],
+                depth=self.depth,
+                parent=self.parent,
+            )
+            tree = await self._tree(node, options, lineup, account, CitationCheck(corpus))
+            view = self._view(corpus, RelayedRetriever(node))
+            try:
+                return await run_child(tree, assignment, view, open_rlm)
+            finally:
+                node.tell(tree.coverage)
+
+    async def _tree(
+        self,
+        node: Node,
+        options: RunOptions,
+        lineup: Lineup,
+        account: RemoteAccount,
+        citations: CitationCheck,
+    ) -> Tree:
+        """Return what its root and its siblings share with it, as far as it reaches here."""
+        budget = Budget(
+            options.limits,
+            share=options.share,
+            elapsed_seconds=self.elapsed_seconds,
+            keeps_final=False,
+        )
+        budget.heard(self.gone)
+        return Tree(
+            budget=budget,
+            limits=options.limits,
+            recorder=Recorder(None, listener=node.tell),
+            coverage=Coverage(),
+            layer=await asyncio.to_thread(
+                choose_layer, options.sandbox, image=options.sandbox_image
+            ),
+            worker_limits=options.worker_limits,
+            profile=options.profile,
+            system_prompt=options.system_prompt,
+            lineup=lineup,
+            slots=account,
+            past=Past(),
+            host=HostSide(Offers(ask_user=node.ask if self.asks_person else None)),
+            citations=citations,
+            options={},
+            commit=self.commit,
+        )
+
+    def _view(self, corpus: Corpus, retriever: Retriever) -> View:
+        view = View(corpus, retriever, added=Added(self.added))
+        return view if self.paths is None else view.narrowed((*self.paths, *self.added))
+
+
+class _Children:
+    """Has children run on the nodes of a cluster, within one account."""
+
+    def __init__(self, fan: FanOut, account: Account, options: RunOptions) -> None:
+        self._fan = fan
+        self._account = account
+        self._ask_user = options.offers.ask_user
+        self._options = replace(
+            options,
+            on_event=None,
+            on_text=None,
+            offers=NOTHING,
+            spreading=None,
+            # A file of replies is the asking machine's; the user's own cache is each node's.
+            cache=options.cache is True,
+        )
+
+    async def run(self, made: Callable[[], Assignment], tree: Tree, view: View) -> LeafReply:
+        """Run a child of `tree` over the documents of `view` on a node, and record it here."""
+        heard = Heard(tree.recorder, tree.budget)
+
+        def hear(item: Event | Coverage) -> None:
+            if isinstance(item, Coverage):
+                tree.coverage.add(item)
+            else:
+                heard.take(item)
+
+        def begun() -> ChildWork:
+            # What died with its node is no part of the child that takes its place.
+            heard.lose()
+            return self._work(made(), tree, view)
+
+        async def answer(item: Any) -> Any:
+            if isinstance(item, Question):
+                return await self._answered_by_person(item, tree)
+            return await view.relayed(item)
+
+        try:
+            reply: LeafReply = await self._fan.run(
+                begun, Listener(hear, answer), corpus=view.corpus
+            )
+        except ClusterError as error:
+            return failed(f"the child failed: {error.message}")
+        finally:
+            heard.lose()
+        return reply
+
+    def _work(self, assignment: Assignment, tree: Tree, view: View) -> ChildWork:
+        return ChildWork(
+            run_id=assignment.run_id,
+            question=assignment.question,
+            root=assignment.root.name,
+            depth=assignment.depth,
+            parent=assignment.parent,
+            options=self._options,
+            asks_person=self._ask_user is not None,
+            account=self._account,
+            copied=Copied.of(view.corpus),
+            paths=view.within,
+            added=dict(view.added.documents),
+            elapsed_seconds=tree.budget.elapsed_seconds(),
+            gone=tree.budget.gone,
+            commit=tree.commit,
+        )
+
+    async def _answered_by_person(self, question: Question, tree: Tree) -> Any:
+        assert self._ask_user is not None
+        async with tree.host.person:
+            try:
+                return await called(partial(self._ask_user, question))
+            except Exception as error:
+                # A function of the caller's may raise anything, which the node may not know.
+                raise ClusterError(f"{type(error).__name__}: {error}") from error
+
+
+class SpreadChildren:
+    """Has the children of runs run on the nodes of the cluster at `address`."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    @asynccontextmanager
+    async def spread(self, options: RunOptions) -> AsyncIterator[Spread]:
+        """Give a run what its children run by: an account at the desk, and the nodes.
+
+        Raises:
+            MissingExtraError, ClusterError: there is no cluster that can be joined.
+        """
+        fan = await fan_out(self._address)
+        limits = options.limits
+        account = await fan.opened(Terms(concurrency=limits.concurrency, limits=limits))
+        own = fan.account(account)
+        try:
+            yield Spread(own.share(), own, _Children(fan, account, options))
+        finally:
+            fan.close(account)

@@ -1,0 +1,233 @@
+"""Children on nodes: the same answers and traces as here, within the same limits."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rlm_rag
+from rlm_rag import Answer, Limits, SearchableCorpus
+from rlm_rag.distributed import spreading
+from rlm_rag.trace.events import Answered, CallSent, ReplyReceived, RunStarted
+from rlm_rag.trace.reader import Trace, read_trace
+from tests.engine.play import block, play, told_root
+from tests.servers.loopback import Step
+from tests.servers.openai_chat import OpenAiChatServer
+
+from .near import NearFanOut
+
+BATCH = (
+    "replies = rlm_query_batched([f'Look for {word}.' for word in ('backoff', 'lookup', 'Guide')],"
+    " paths=[['src/'], ['src/cache.py', 'docs/'], ['docs/']])\n"
+    "print([r.usage['calls'] for r in replies])\n"
+    "FINAL('|'.join(replies) + ' (src/retry.py:1)')"
+)
+LOOK = (
+    "word = task.split()[2].rstrip('.')\n"
+    "hits = grep_context(word, ignore_case=True)['hits']\n"
+    "leaf = llm_query(f'What is {word}?')\n"
+    "read('guide.md') if word == 'Guide' else None\n"
+    "print(capabilities())"
+)
+TOLD = "FINAL(f'{word}: {len(context)} {leaf} {[h[\"path\"] for h in hits]}')"
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Iterator[SearchableCorpus]:
+    documents = {
+        "src/retry.py": "def backoff(attempt):\n    return 2 ** attempt\n",
+        "src/cache.py": "def lookup(key):\n    return key\n",
+        "docs/guide.md": "# Guide\n\nThe backoff doubles.\n",
+    }
+    with rlm_rag.load(documents) as loaded:
+        yield loaded
+
+
+def asked(
+    server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    fan: NearFanOut | None,
+    monkeypatch: pytest.MonkeyPatch,
+    **options: Any,
+) -> Answer:
+    monkeypatch.setattr(spreading, "_joined", ("local", fan))
+    options.setdefault("root", [block(BATCH)])
+    options.setdefault("child", [block(LOOK), block(TOLD)])
+    return play(server, corpus, ray=None if fan is None else "local", **options)
+
+
+def by_run(trace: Trace) -> dict[str, list[str]]:
+    """Return the events of each run without what differs from run to run, children by task."""
+    root = trace.of_type(RunStarted)[0].run
+    names = {each.run: each.question for each in trace.of_type(RunStarted)}
+    found = defaultdict(list)
+    for record in trace.records:
+        event = {"type": record.event.type, **asdict(record.event)}
+        name = "root" if event["run"] == root else names[event["run"]]
+        for varying in ("run", "parent", "seconds", "waited_seconds", "coverage"):
+            event.pop(varying, None)
+        # How many calls are left at a moment hangs on which of the others were made by then.
+        found[name].append(re.sub(r"[Ll]eft\W+(calls\W+)?\d+", "", str(event)))
+    return found
+
+
+def test_answers_and_traces_are_those_of_children_here(
+    openai_server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    fan = NearFanOut()
+    answers = [
+        asked(openai_server, corpus, each, monkeypatch, trace=tmp_path) for each in (None, fan)
+    ]
+    here, spread = answers
+    assert fan.done == 3
+    assert "backoff: 2 leaf ['src/retry.py']|lookup: 2" in here.text
+    for name in ("text", "stop_reason", "citations", "usage", "by_role", "by_model"):
+        assert getattr(spread, name) == getattr(here, name), name
+    seen = [replace(each.coverage, looked=tuple(sorted(each.coverage.looked))) for each in answers]
+    assert seen[1] == seen[0]
+    traces = [read_trace(Path(str(each.trace))) for each in answers]
+    assert by_run(traces[1]) == by_run(traces[0])
+
+
+def test_a_child_whose_node_dies_is_begun_again_and_the_dead_one_ends_in_the_trace(
+    openai_server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    fan = NearFanOut(6, 3, None, 1)
+    found = asked(openai_server, corpus, fan, monkeypatch, trace=tmp_path)
+    assert found.stop_reason == "answered"
+    assert "backoff: 2 leaf ['src/retry.py']|lookup: 2" in found.text
+    trace = read_trace(Path(str(found.trace)))
+    started = [each.run for each in trace.of_type(RunStarted)]
+    assert len(started) == len(set(started)) > 4
+    assert sorted(each.run for each in trace.of_type(Answered)) == sorted(started)
+    sent, told = trace.of_type(CallSent), trace.of_type(ReplyReceived)
+    assert len(sent) == len(told) == found.usage.calls >= len(openai_server.received)
+
+
+def test_children_whose_nodes_die_each_time_say_so(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = [block("r = rlm_query_batched(['Look for a.'])[0]\nFINAL(f'{r.ok} {r}')")]
+    found = asked(openai_server, corpus, NearFanOut(1, 1, 1), monkeypatch, root=root)
+    assert found.text == (
+        "False Error: the child failed: the nodes died each time that this was tried"
+    )
+
+
+@pytest.mark.parametrize("calls", [4, 9, 12])
+def test_no_limit_of_the_run_is_passed_and_its_last_call_is_kept(
+    calls: int,
+    openai_server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = "r = rlm_query_batched([f'Look for {n}.' for n in range(6)])\nprint(len(r))"
+    found = asked(
+        openai_server,
+        corpus,
+        NearFanOut(),
+        monkeypatch,
+        root=lambda _, turn: block(code) if not turn else Step(text='FINAL("at last")'),
+        limits=Limits(calls=calls),
+    )
+    assert len(openai_server.received) == found.usage.calls <= calls
+    # The root's last one was made though the children would have had more.
+    assert found.text == "at last"
+    assert len(told_root(openai_server)) == 2
+
+
+def test_places_of_children_and_requests_in_flight_are_those_of_the_run(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live, most = set[str](), 0
+
+    def notice(event: Any) -> None:
+        nonlocal most
+        if isinstance(event, RunStarted) and event.depth:
+            live.add(event.run)
+        elif isinstance(event, Answered):
+            live.discard(event.run)
+        most = max(most, len(live))
+
+    code = "r = rlm_query_batched([f'Look for {n}.' for n in range(6)])\nFINAL(str(len(r)))"
+    found = asked(
+        openai_server,
+        corpus,
+        NearFanOut(),
+        monkeypatch,
+        root=[block(code)],
+        limits=Limits(live_children=2, concurrency=1),
+        on_event=notice,
+    )
+    assert (found.text, most, openai_server.most_in_flight) == ("6", 2, 1)
+
+
+def test_a_person_is_asked_by_children_too(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(question: rlm_rag.Question) -> str:
+        if question.text == "b?":
+            raise OSError("gone")
+        return f"said {question.text}"
+
+    fan = NearFanOut()
+    found = asked(
+        openai_server,
+        corpus,
+        fan,
+        monkeypatch,
+        root=[block("FINAL('|'.join(rlm_query_batched(['a?', 'b?'])))")],
+        child=[block("try:\n  FINAL(ask_user_question(task))\nexcept Exception as e:\n  FINAL(e)")],
+        ask_user=answer,
+    )
+    assert fan.done == 2
+    assert found.text.startswith("said a?|")
+    assert "nobody answered" in found.text
+
+
+def test_children_that_have_tools_of_the_caller_stay_here(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seven() -> int:
+        return 7
+
+    fan = NearFanOut()
+    found = asked(
+        openai_server,
+        corpus,
+        fan,
+        monkeypatch,
+        root=[block("FINAL('|'.join(rlm_query_batched(['a', 'b'])))")],
+        child=[block("FINAL(seven())")],
+        tools=[seven],
+    )
+    assert (found.text, fan.done) == ("7|7", 0)
+
+
+def test_what_is_late_is_stopped_and_counted(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Step(text="never", delay_seconds=20.0)
+    found = asked(
+        openai_server,
+        corpus,
+        NearFanOut(),
+        monkeypatch,
+        root=[block("r = rlm_query_batched(['a', 'b'])\nFINAL(str([each.error for each in r]))")],
+        child=[slow],
+        limits=Limits(await_seconds=3),
+    )
+    assert found.text.count("no reply within") == 2
+    assert found.usage.calls == 3
