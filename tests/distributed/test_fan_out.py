@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +28,9 @@ from tests.evals.toys import Toy, install
 from tests.servers.loopback import Received, Step, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
-from .listening import hosts, ray_tests, raylet
+from .listening import addresses, hosts, marked, none_left, ray_tests, raylet
 
+ROOT = Path(__file__).resolve().parents[2]
 # A token of a reply costs a tenth of a cent, and each has seven.
 PRICE = "0/1000"
 
@@ -163,3 +167,47 @@ def test_children_on_nodes_that_die_are_begun_again_and_keep_the_limits_of_their
     assert sorted(each.run for each in trace.of_type(Answered)) == sorted(runs)
     assert openai_server.most_in_flight <= 3
     assert len(openai_server.received) <= found.usage.calls <= 60
+
+
+@pytest.mark.deep
+@ray_tests
+def test_a_map_whose_process_is_killed_leaves_nothing_running(
+    mark: str, openai_server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    openai_server.script = lambda request: reply("read", delay_seconds=60.0)
+    (tmp_path / "a.md").write_text("# A\n")
+    words = f"map {tmp_path} Sum. --ray local --model m --api-base {openai_server.api_base}"
+    asking = subprocess.Popen(
+        [sys.executable, "-m", "rlm_rag", *words.split()],
+        stdout=subprocess.DEVNULL,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    until = time.monotonic() + 90.0
+    while not openai_server.received:
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    assert len(hosts(mark, kind=b"WorkHost")) == len(hosts(mark, kind=b"Desk")) == 1
+    assert addresses(marked(mark)).keys() == {"127.0.0.1"}
+    asking.kill()
+    asking.wait()
+    assert none_left(mark)
+
+
+@pytest.mark.deep
+@ray_tests
+def test_without_the_desk_a_map_ends_and_says_why(
+    mark: str, joined: Any, openai_server: OpenAiChatServer
+) -> None:
+    openai_server.script = lambda request: reply("read", delay_seconds=0.1)
+    rlm = RLM("m", api_base=openai_server.api_base, ray=joined.address)
+    said = []
+    with rlm.map({f"{n}.md": f"# {n}\n" for n in range(60)}, "Sum up.") as answers:
+        for answer in answers:
+            said.append(answer.error)
+            if len(said) == 10:
+                (desk,) = hosts(mark, kind=b"Desk")
+                os.kill(desk, signal.SIGKILL)
+    assert len(said) == 60
+    assert set(said[:10]) == {None}
+    assert any("desk" in str(error) for error in said)
