@@ -120,10 +120,10 @@ def take_questioner(
         "cache": options.pop("cache") or None,
     }
     settings = take_settings(options | switches, sources=sources)
-    return Questioner(settings, models, loading, offering, display, quiet, nodes_of(loading))
+    return Questioner(settings, models, loading, offering, display, quiet, _nodes(loading))
 
 
-def nodes_of(loading: Loading) -> str | None:
+def _nodes(loading: Loading) -> str | None:
     """Return the cluster whose nodes run the children of what is asked of its shards.
 
     On a cluster of this machine alone they would only be further away.

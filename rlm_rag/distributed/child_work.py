@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlm_rag.corpus import Corpus
@@ -15,24 +14,25 @@ from rlm_rag.distributed.desk import Terms
 from rlm_rag.distributed.heard import Heard
 from rlm_rag.distributed.remote import RemoteAccount
 from rlm_rag.distributed.spreading import fan_out
-from rlm_rag.distributed.work import Account, Copied, Listener, Node
+from rlm_rag.distributed.work import Account, Copied, Listener, Node, Opening
 from rlm_rag.engine.added import Added
 from rlm_rag.engine.admission import Amounts
 from rlm_rag.engine.budget import Budget
-from rlm_rag.engine.child_run import run_child
+from rlm_rag.engine.child_run import lost, run_child
 from rlm_rag.engine.citations import CitationCheck
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.hosted import HostSide
 from rlm_rag.engine.lineup import Lineup
-from rlm_rag.engine.offers import NOTHING, Offers, Question
+from rlm_rag.engine.meter import metered
+from rlm_rag.engine.offers import Offers, Question
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.rlm import open_rlm
-from rlm_rag.engine.subcalls import LeafReply, failed
+from rlm_rag.engine.subcalls import LeafReply
 from rlm_rag.engine.threads import called
 from rlm_rag.engine.tree import Assignment, Parent, Spread, Tree
 from rlm_rag.engine.view import View
-from rlm_rag.errors import ClusterError
+from rlm_rag.errors import ClusterError, RlmRagError
 from rlm_rag.indexes.requests import Request, Result, Retriever
 from rlm_rag.sandbox.layers import choose_layer
 from rlm_rag.trace.events import Event
@@ -40,19 +40,6 @@ from rlm_rag.trace.recorder import Recorder
 
 if TYPE_CHECKING:
     from rlm_rag.distributed.fan_out import FanOut
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """Opens a node's copy of a corpus, once for all children that work on it."""
-
-    copied: Copied
-
-    def __call__(self, packed_path: Path) -> Corpus:
-        copied = self.copied
-        return Corpus(
-            packed_path, skipped=copied.skipped, warnings=copied.warnings, origin=copied.origin
-        )
 
 
 class RelayedRetriever:
@@ -99,7 +86,7 @@ class ChildWork:
     async def __call__(self, node: Node) -> LeafReply:
         account = node.account(self.account)
         options = replace(self.options, share=account.share())
-        corpus = node.corpora.opened(self.copied.fingerprint, Opening(self.copied))
+        corpus = node.corpora.opened(self.copied.fingerprint, Opening(Corpus, self.copied))
         async with options.lineup() as lineup:
             assignment = Assignment(
                 run_id=self.run_id,
@@ -163,15 +150,7 @@ class _Children:
         self._fan = fan
         self._account = account
         self._ask_user = options.offers.ask_user
-        self._options = replace(
-            options,
-            on_event=None,
-            on_text=None,
-            offers=NOTHING,
-            spreading=None,
-            # A file of replies is the asking machine's; the user's own cache is each node's.
-            cache=options.cache is True,
-        )
+        self._options = options.away()
 
     async def run(self, made: Callable[[], Assignment], tree: Tree, view: View) -> LeafReply:
         """Run a child of `tree` over the documents of `view` on a node, and record it here."""
@@ -193,14 +172,16 @@ class _Children:
                 return await self._answered_by_person(item, tree)
             return await view.relayed(item)
 
-        try:
-            reply: LeafReply = await self._fan.run(
-                begun, Listener(hear, answer), corpus=view.corpus
-            )
-        except ClusterError as error:
-            return failed(f"the child failed: {error.message}")
-        finally:
-            heard.lose()
+        with metered() as meter:
+            listener = Listener(hear, answer)
+            try:
+                try:
+                    reply: LeafReply = await self._fan.run(begun, listener, corpus=view.corpus)
+                finally:
+                    heard.lose()
+            except RlmRagError as error:
+                # A node may lack what this machine has: a key, a sandbox.
+                return lost(error, meter)
         return reply
 
     def _work(self, assignment: Assignment, tree: Tree, view: View) -> ChildWork:

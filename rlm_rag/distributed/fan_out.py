@@ -120,7 +120,7 @@ class FanOut:
         number = next(self._numbers)
         heard = asyncio.create_task(self._heard(host, number, work, listener))
         try:
-            return await asyncio.shield(heard)
+            await asyncio.wait([heard])
         except asyncio.CancelledError:
             host.actor.stop.remote(number)
             # What it had begun has cost something, of which it tells now.
@@ -128,6 +128,8 @@ class FanOut:
             raise
         finally:
             heard.cancel()
+            await asyncio.gather(heard, return_exceptions=True)
+        return heard.result()
 
     async def _heard(self, host: _Host, number: int, work: Work, listener: Listener) -> Any:
         said = host.actor.run.options(num_returns="streaming").remote(number, work)

@@ -5,13 +5,7 @@ from __future__ import annotations
 from rlm_rag.engine import meter
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.recorded import usage_of
-from rlm_rag.trace.events import (
-    Answered,
-    CallSent,
-    Event,
-    ReplyReceived,
-    RunStarted,
-)
+from rlm_rag.trace.events import Answered, CallSent, Event, ReplyReceived, RunStarted
 from rlm_rag.trace.recorder import Recorder
 
 
@@ -54,7 +48,7 @@ class Heard:
             self._count(sent, reply)
         self._sent.clear()
         for run in reversed(self._open):
-            self._recorder.record(Answered(run=run, text="", stop_reason="errors"))
+            self._recorder.record(Answered(run=run, text="", stop_reason="interrupted"))
         self._open.clear()
 
     def _count(self, sent: CallSent, reply: ReplyReceived) -> None:

@@ -15,7 +15,6 @@ from rlm_rag.distributed.spreading import fan_out
 from rlm_rag.distributed.work import Account, Listener, Node
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.map_reading import MapOrder, read_documents
-from rlm_rag.engine.offers import NOTHING
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.subcalls import LeafReply, failed
 from rlm_rag.errors import ClusterError, RlmRagError
@@ -195,19 +194,10 @@ def _batches(corpus: Corpus, paths: Sequence[str]) -> Iterator[list[str]]:
 def _work(
     order: MapOrder, paths: tuple[str, ...], account: Account, elapsed_seconds: float
 ) -> MapWork:
-    options = replace(
-        order.options,
-        on_event=None,
-        on_text=None,
-        offers=NOTHING,
-        spreading=None,
-        # A file of replies is the asking machine's; the user's own cache is each node's.
-        cache=order.options.cache is True,
-    )
     return MapWork(
         documents=tuple((path, order.corpus[path].content) for path in paths),
         prompt=order.prompt,
-        options=options,
+        options=order.options.away(),
         run_id=order.run_id,
         account=account,
         elapsed_seconds=elapsed_seconds,

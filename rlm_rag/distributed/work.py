@@ -7,13 +7,14 @@ import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.distributed.remote import DeskLine, RemoteAccount
 from rlm_rag.errors import RlmRagError
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Corpus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,20 @@ class Copied:
     @classmethod
     def of(cls, corpus: Corpus) -> Copied:
         return cls(corpus.fingerprint, corpus.skipped, corpus.warnings, corpus.origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening(Generic[C]):
+    """Opens a node's copy of a corpus, as one of a `kind`; equal ones open it once."""
+
+    kind: type[C]
+    copied: Copied
+
+    def __call__(self, packed_path: Path) -> C:
+        copied = self.copied
+        return self.kind(
+            packed_path, skipped=copied.skipped, warnings=copied.warnings, origin=copied.origin
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from rlm_rag.engine.meter import Meter, metered
 from rlm_rag.engine.subcalls import LeafReply, failed
 from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.engine.view import View
-from rlm_rag.errors import ModelError, SandboxError
+from rlm_rag.errors import ModelError, RlmRagError, SandboxError
 from rlm_rag.trace import events
 
 OpenRlm = Callable[[Tree, Assignment, View], AbstractAsyncContextManager[Loop]]
@@ -39,9 +39,7 @@ async def run_child(
                     on_child(loop)
                 ending = await _driven(loop, tree, assignment, meter)
         except (ModelError, SandboxError) as error:
-            hint = f". {error.hint}" if error.hint else ""
-            lost = failed(f"the child failed: {error.message}{hint}")
-            return replace(lost, usage=meter.usage)
+            return lost(error, meter)
         finally:
             await view.aclose()
     if not ending.is_answer:
@@ -54,6 +52,12 @@ async def run_child(
         model=assignment.root.name,
         citations=tree.citations(ending.text),
     )
+
+
+def lost(error: RlmRagError, meter: Meter) -> LeafReply:
+    """Return the reply of a child that failed, with what it cost until then."""
+    hint = f". {error.hint}" if error.hint else ""
+    return replace(failed(f"the child failed: {error.message}{hint}"), usage=meter.usage)
 
 
 async def _driven(loop: Loop, tree: Tree, assignment: Assignment, meter: Meter) -> Ending:

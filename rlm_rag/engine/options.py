@@ -57,6 +57,19 @@ class RunOptions:
             share=self.share,
         )
 
+    def away(self) -> RunOptions:
+        """Return what of it holds on another machine: nothing that belongs to this process."""
+        return replace(
+            self,
+            on_event=None,
+            on_text=None,
+            offers=NOTHING,
+            share=None,
+            spreading=None,
+            # A file of replies is this machine's; the user's own cache is each machine's.
+            cache=self.cache is True,
+        )
+
 
 def to_record(
     options: RunOptions, images: Sequence[str | Path], *, source: str | None

@@ -235,15 +235,15 @@ class Past:
     def child(
         self, parent: str, block: int, seq: int, item: int | None, question: str
     ) -> str | None:
-        """Return the id of the child that a call started then, once; None where it did not."""
+        """Return the id of the child that a call started then, once; None where it did not.
+
+        Of those that it started one after another, since their nodes died, it is the last.
+        """
         left = self._children.get((parent, block), [])
         same = [run for run in left if run.question == question and run.run not in self._taken]
-        exact = (r for r in same if (r.parent_call, r.parent_item) == (seq, item))
-        found = next(exact, same[0] if same else None)
-        if found is None:
-            return None
-        self._taken.add(found.run)
-        return found.run
+        found = [r for r in same if (r.parent_call, r.parent_item) == (seq, item)] or same[:1]
+        self._taken.update(run.run for run in found)
+        return found[-1].run if found else None
 
     def children_of(self, run: str) -> int:
         """The number of the last child of a run; they are not recorded in the order of these."""

@@ -50,8 +50,8 @@ LEAVE_AT_ONCE_SECONDS = 1.0
 
 # The strategies whose runs may have children.
 _NESTING = ("auto", "rlm")
-MOST_COPIED_BYTES = 2 << 30
-"""Children of a larger corpus run here: each node that runs some needs a copy of its text."""
+# Children of a larger corpus run here: each node that runs some needs a copy of its text.
+_MOST_COPIED_BYTES = 2 << 30
 
 _ONLY_REPEATED = "no model is asked here: the run is only repeated from its trace"
 
@@ -183,7 +183,7 @@ class Run:
         options = self._options
         if options.spreading is None or self._past.run_id or options.limits.depth == 0:
             return
-        if self._corpus.total_bytes > MOST_COPIED_BYTES:
+        if self._corpus.total_bytes > _MOST_COPIED_BYTES:
             return
         # What blocks have of the caller is on this machine; a person can be asked from any.
         if replace(options.offers, ask_user=None) != NOTHING or options.strategy not in _NESTING:
@@ -245,6 +245,7 @@ class Run:
     ) -> Asked:
         """Put together what every strategy of the run shares, and choose the first."""
         options, limits, carried = self._options, self._options.limits, self._carried
+        spread = self._spread
         # Before any worker starts: an image that cannot be shown is told at once.
         assignment = self._assignment(lineup.root)
         added = None if carried is None else Added(carried.added)
@@ -261,16 +262,14 @@ class Run:
             profile=options.profile,
             system_prompt=options.system_prompt,
             lineup=lineup,
-            slots=Slots(limits.live_children, limits.depth)
-            if self._spread is None
-            else self._spread.slots,
+            slots=spread.slots if spread else Slots(limits.live_children, limits.depth),
             past=self._past,
             host=self._host,
             citations=self._citations,
             options=self._recorded_options(),
             commit=await self._commit(),
             on_text=options.on_text,
-            elsewhere=None if self._spread is None else self._spread.elsewhere,
+            elsewhere=spread.elsewhere if spread else None,
         )
         return Asked(strategy, tree, assignment, view)
 

@@ -12,7 +12,7 @@ from rlm_rag.api import SearchableCorpus
 from rlm_rag.distributed.desk import Terms
 from rlm_rag.distributed.remote import RemoteAccount
 from rlm_rag.distributed.spreading import fan_out
-from rlm_rag.distributed.work import Account, Copied, Listener, Node
+from rlm_rag.distributed.work import Account, Copied, Listener, Node, Opening
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import ClusterError
 from rlm_rag.evals.answering import Answering, below
@@ -27,19 +27,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """Opens a node's copy of a haystack, once for all samples that are asked of it."""
-
-    copied: Copied
-
-    def __call__(self, packed_path: Path) -> SearchableCorpus:
-        copied = self.copied
-        return SearchableCorpus(
-            packed_path, skipped=copied.skipped, warnings=copied.warnings, origin=copied.origin
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class SampleWork:
     """Answers one sample on a node; tells the events of its run."""
 
@@ -51,7 +38,8 @@ class SampleWork:
     account: Account
 
     async def __call__(self, node: Node) -> Record:
-        corpus = node.corpora.opened(self.copied.fingerprint, Opening(self.copied))
+        opening = Opening(SearchableCorpus, self.copied)
+        corpus = node.corpora.opened(self.copied.fingerprint, opening)
         answering = Answering(
             self.models,
             self.limits,

@@ -13,7 +13,8 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Answer, Limits, SearchableCorpus
-from rlm_rag.distributed import spreading
+from rlm_rag.distributed import child_work, spreading
+from rlm_rag.errors import SandboxUnavailableError
 from rlm_rag.trace.events import Answered, CallSent, ReplyReceived, RunStarted
 from rlm_rag.trace.reader import Trace, read_trace
 from tests.engine.play import block, play, told_root
@@ -231,3 +232,37 @@ def test_what_is_late_is_stopped_and_counted(
     )
     assert found.text.count("no reply within") == 2
     assert found.usage.calls == 3
+
+
+@pytest.mark.parametrize(("deaths", "kept"), [((6, 3, None, 1), 0.6), ((14, 14, 14), 1.0)])
+def test_a_run_whose_children_lost_their_nodes_is_taken_up_again(
+    deaths: tuple[int | None, ...],
+    kept: float,
+    openai_server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    fan = NearFanOut(*deaths)
+    found = asked(openai_server, corpus, fan, monkeypatch, trace=tmp_path)
+    path = Path(str(found.trace))
+    lines = path.read_bytes().splitlines(keepends=True)
+    batched = next(n for n, line in enumerate(lines) if b'"rlm_query_batched"' in line)
+    path.write_bytes(b"".join(lines[: int(batched * kept)]))
+    sent = len(openai_server.received)
+    again = rlm_rag.resume(path, corpus, api_base=openai_server.api_base)
+    assert (again.stop_reason, again.text) == ("answered", found.text)
+    # What the trace has a reply to is not paid for again, and it has all of a batch that ended.
+    assert (len(openai_server.received) == sent) == (kept == 1.0)
+
+
+def test_a_child_whose_node_lacks_what_it_needs_says_so_and_the_run_goes_on(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(*arguments: Any, **options: Any) -> Any:
+        raise SandboxUnavailableError("no layer works here", hint="install bubblewrap")
+
+    monkeypatch.setattr(child_work, "choose_layer", lacking)
+    root = [block("r = rlm_query_batched(['Look for a.'])[0]\nFINAL(f'{r.ok} {r}')")]
+    found = asked(openai_server, corpus, NearFanOut(), monkeypatch, root=root)
+    assert found.text == ("False Error: the child failed: no layer works here. install bubblewrap")
