@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from rlm_rag.distributed.spreading import leave_cluster
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -40,4 +42,6 @@ def nodes(count: int) -> Iterator[Any]:
         cluster = Nodes(initialize_head=True, head_node_args=options)
         cluster.others = [cluster.add_node(**options) for _ in range(count - 1)]
         yield cluster
+        # This process may have joined it, and can be on one cluster at a time.
+        leave_cluster()
         cluster.shutdown()

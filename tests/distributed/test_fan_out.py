@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 import pytest
 
 from rlm_rag import RLM, load
-from rlm_rag.distributed import spreading
 from rlm_rag.engine.limits import Limits
 from rlm_rag.evals.config import Models, RunConfig
 from rlm_rag.evals.run_folder import RunFolder
@@ -35,13 +33,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PRICE = "0/1000"
 
 
-@pytest.fixture
-def joined(cluster: Any) -> Iterator[Any]:
-    """A cluster that this process leaves afterwards, so that the next test can join its own."""
-    yield cluster
-    spreading.leave_cluster()
-
-
 def counting(request: Received) -> Step:
     """One block that reads the corpus, then an answer from what it printed."""
     if request.turn == 0:
@@ -55,7 +46,7 @@ def counting(request: Received) -> Step:
 @ray_tests
 def test_an_eval_on_nodes_that_die_asks_every_sample_within_its_limits(
     mark: str,
-    joined: Any,
+    cluster: Any,
     openai_server: OpenAiChatServer,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -76,17 +67,19 @@ def test_an_eval_on_nodes_that_die_asks_every_sample_within_its_limits(
     def kill(progress: Progress) -> None:
         # A process of the first node goes at once, all of the second once it has one by the fifth.
         if progress.done + progress.errors == 2 and not killed:
-            killed.extend(hosts(mark, raylet(joined.others[0]), kind=b"WorkHost"))
+            killed.extend(hosts(mark, raylet(cluster.others[0]), kind=b"WorkHost"))
             os.kill(killed[0], signal.SIGKILL)
         if progress.done + progress.errors >= 5 and len(killed) == 1:
-            of_second = hosts(mark, raylet(joined.others[1]), kind=b"WorkHost")
+            of_second = hosts(mark, raylet(cluster.others[1]), kind=b"WorkHost")
             if not of_second:
                 return
             killed.extend(of_second)
             gone = {"allow_graceful": False}
-            threading.Thread(target=joined.remove_node, args=joined.others[1:], kwargs=gone).start()
+            threading.Thread(
+                target=cluster.remove_node, args=cluster.others[1:], kwargs=gone
+            ).start()
 
-    progress = start(config, tmp_path / "run", ray=joined.address, on_progress=kill)
+    progress = start(config, tmp_path / "run", ray=cluster.address, on_progress=kill)
     assert len(killed) >= 2
     assert (progress.total, progress.done, progress.errors) == (18, 18, 0)
     records = RunFolder.open(tmp_path / "run").records()
@@ -105,18 +98,18 @@ def test_an_eval_on_nodes_that_die_asks_every_sample_within_its_limits(
 @pytest.mark.deep
 @ray_tests
 def test_a_map_on_nodes_that_die_answers_every_document_once(
-    mark: str, joined: Any, openai_server: OpenAiChatServer
+    mark: str, cluster: Any, openai_server: OpenAiChatServer
 ) -> None:
     openai_server.script = lambda request: reply("read", delay_seconds=0.1)
     documents = {f"{n}.md": f"# {n}\n" for n in range(120)}
-    rlm = RLM("m", api_base=openai_server.api_base, price=PRICE, ray=joined.address)
+    rlm = RLM("m", api_base=openai_server.api_base, price=PRICE, ray=cluster.address)
     answered: list[str] = []
     with rlm.map(documents, "Sum up.") as answers:
         for answer in answers:
             assert answer.ok
             answered.append(answer.path)
             if len(answered) in (20, 60):
-                node = joined.others[len(answered) // 60]
+                node = cluster.others[len(answered) // 60]
                 (host,) = hosts(mark, raylet(node), kind=b"WorkHost")
                 os.kill(host, signal.SIGKILL)
         summary = answers.summary
@@ -129,7 +122,7 @@ def test_a_map_on_nodes_that_die_answers_every_document_once(
 @pytest.mark.deep
 @ray_tests
 def test_children_on_nodes_that_die_are_begun_again_and_keep_the_limits_of_their_run(
-    mark: str, joined: Any, openai_server: OpenAiChatServer, tmp_path: Path
+    mark: str, cluster: Any, openai_server: OpenAiChatServer, tmp_path: Path
 ) -> None:
     def child(_: str, turn: int) -> Step:
         step = block("FINAL(found)") if turn else block("found = search(task)[0]['path']")
@@ -146,7 +139,9 @@ def test_children_on_nodes_that_die_are_begun_again_and_keep_the_limits_of_their
         if isinstance(event, RunStarted) and event.depth:
             started.append(event.run)
             if len(started) in (3, 7):
-                for host in hosts(mark, raylet(joined.others[len(started) // 7]), kind=b"WorkHost"):
+                for host in hosts(
+                    mark, raylet(cluster.others[len(started) // 7]), kind=b"WorkHost"
+                ):
                     os.kill(host, signal.SIGKILL)
 
     with load(documents) as corpus:
@@ -155,7 +150,7 @@ def test_children_on_nodes_that_die_are_begun_again_and_keep_the_limits_of_their
             corpus,
             root=[block(code)],
             child=child,
-            ray=joined.address,
+            ray=cluster.address,
             on_event=kill,
             trace=tmp_path,
             limits=Limits(concurrency=3, live_children=5, calls=60),
@@ -197,10 +192,10 @@ def test_a_map_whose_process_is_killed_leaves_nothing_running(
 @pytest.mark.deep
 @ray_tests
 def test_without_the_desk_a_map_ends_and_says_why(
-    mark: str, joined: Any, openai_server: OpenAiChatServer
+    mark: str, cluster: Any, openai_server: OpenAiChatServer
 ) -> None:
     openai_server.script = lambda request: reply("read", delay_seconds=0.1)
-    rlm = RLM("m", api_base=openai_server.api_base, ray=joined.address)
+    rlm = RLM("m", api_base=openai_server.api_base, ray=cluster.address)
     said = []
     with rlm.map({f"{n}.md": f"# {n}\n" for n in range(60)}, "Sum up.") as answers:
         for answer in answers:
