@@ -12,7 +12,6 @@ from typing import Any, TypedDict, Unpack
 from rlm_rag.api import SearchableCorpus, load_origin, open_source, opened
 from rlm_rag.conversation import Conversation
 from rlm_rag.corpus import Corpus
-from rlm_rag.distributed.child_work import SpreadChildren
 from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.blocking import answer_of
@@ -26,6 +25,7 @@ from rlm_rag.engine.offers import AskUser, Tool, offers_of
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.pool import Share
 from rlm_rag.engine.run import Run
+from rlm_rag.engine.tree import Spreading
 from rlm_rag.errors import SourceError, UsageError
 from rlm_rag.loaders.source import Source
 from rlm_rag.mapping import Map, map_options
@@ -163,7 +163,7 @@ class RLM:
             ),
             share=share,
             on_text=on_text,
-            spreading=None if self._ray is None else SpreadChildren(self._ray),
+            spreading=None if self._ray is None else _on_cluster(self._ray),
         )
 
     @property
@@ -386,6 +386,13 @@ def _ray(address: str | None, share: Share | None) -> str | None:
         )
     cluster = None if address is None else Cluster.of(f"ray:{address}")
     return None if cluster is None else cluster.address
+
+
+def _on_cluster(address: str) -> Spreading:
+    # Not before: whatever asks a question imports this module.
+    from rlm_rag.distributed.child_work import SpreadChildren
+
+    return SpreadChildren(address)
 
 
 def _asking(
