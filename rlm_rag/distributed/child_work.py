@@ -101,6 +101,7 @@ class ChildWork:
                 return await run_child(tree, assignment, view, open_rlm)
             finally:
                 node.tell(tree.coverage)
+                await view.aclose()
 
     async def _tree(
         self,
@@ -181,7 +182,7 @@ class _Children:
                     heard.lose()
             except RlmRagError as error:
                 # A node may lack what this machine has: a key, a sandbox.
-                return lost(error, meter)
+                return lost(error, meter.usage)
         return reply
 
     def _work(self, assignment: Assignment, tree: Tree, view: View) -> ChildWork:

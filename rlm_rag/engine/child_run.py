@@ -16,6 +16,7 @@ from rlm_rag.engine.subcalls import LeafReply, failed
 from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.engine.view import View
 from rlm_rag.errors import ModelError, RlmRagError, SandboxError
+from rlm_rag.models.base import Usage
 from rlm_rag.trace import events
 
 OpenRlm = Callable[[Tree, Assignment, View], AbstractAsyncContextManager[Loop]]
@@ -28,7 +29,7 @@ async def run_child(
     open_rlm: OpenRlm,
     on_child: Callable[[Told], None] | None = None,
 ) -> LeafReply:
-    """Run a child over the documents of `view`, which is closed at the end, and record it.
+    """Run a child over the documents of `view`, and record it.
 
     `on_child` is told it once it runs. What it fails with is in the reply.
     """
@@ -39,9 +40,7 @@ async def run_child(
                     on_child(loop)
                 ending = await _driven(loop, tree, assignment, meter)
         except (ModelError, SandboxError) as error:
-            return lost(error, meter)
-        finally:
-            await view.aclose()
+            return lost(error, meter.usage)
     if not ending.is_answer:
         return replace(failed(ending.text), usage=meter.usage, model=assignment.root.name)
     # What a limit left unfinished is an answer in part, as a cut reply is.
@@ -54,10 +53,14 @@ async def run_child(
     )
 
 
-def lost(error: RlmRagError, meter: Meter) -> LeafReply:
-    """Return the reply of a child that failed, with what it cost until then."""
+def lost(error: RlmRagError, usage: Usage | None = None) -> LeafReply:
+    """Return the reply of a child that failed, with what it had cost until then."""
     hint = f". {error.hint}" if error.hint else ""
-    return replace(failed(f"the child failed: {error.message}{hint}"), usage=meter.usage)
+    return replace(
+        failed(f"the child failed: {error.message}{hint}"),
+        usage=usage or Usage(),
+        cause=error if isinstance(error, ModelError) else None,
+    )
 
 
 async def _driven(loop: Loop, tree: Tree, assignment: Assignment, meter: Meter) -> Ending:

@@ -8,12 +8,13 @@ from typing import Any
 
 from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import PricedModel
-from rlm_rag.engine.child_run import OpenRlm, run_child
+from rlm_rag.engine.child_run import OpenRlm, lost, run_child
 from rlm_rag.engine.material import Reader
+from rlm_rag.engine.refusals import Batch
 from rlm_rag.engine.subcalls import LeafReply, SubCalls, failed, gather_within
 from rlm_rag.engine.tree import Assignment, Parent, Tree
 from rlm_rag.engine.view import View
-from rlm_rag.errors import RetrievalError
+from rlm_rag.errors import ModelError, RetrievalError
 from rlm_rag.models.base import Message
 from rlm_rag.models.tokens import count_tokens
 
@@ -93,8 +94,11 @@ class Children:
         except (Refused, RetrievalError) as error:
             return failed(str(error))
         view = self._view.shared() if selected is None else self._view.narrowed(selected)
-        async with self._tree.slots.place(self._parent.depth + 1):
-            return await self._child(prompt, root, view, caller)
+        try:
+            async with self._tree.slots.place(self._parent.depth + 1):
+                return await self._child(prompt, root, view, caller)
+        finally:
+            await view.aclose()
 
     def _root(self, model: str | None) -> PricedModel:
         if model is None:
@@ -117,6 +121,20 @@ class Children:
         return selection.paths
 
     async def _child(self, prompt: str, root: PricedModel, view: View, caller: Caller) -> LeafReply:
+        batch = Batch(self._parent.run_id, caller.block)
+        try:
+            root.refusals.check(batch, root.name)
+        except ModelError as error:
+            return lost(error)
+        reply = await self._answered(prompt, root, view, caller)
+        if reply.cause is not None:
+            # One that ran elsewhere has told only its own models.
+            root.refusals.note(batch, root.name, reply.cause)
+        return reply
+
+    async def _answered(
+        self, prompt: str, root: PricedModel, view: View, caller: Caller
+    ) -> LeafReply:
         elsewhere = self._tree.elsewhere
 
         def made() -> Assignment:
@@ -125,10 +143,7 @@ class Children:
         # Only those of a batch: nobody can reach them while they run.
         if elsewhere is None or caller.item is None or caller.on_child is not None:
             return await run_child(self._tree, made(), view, self._open_rlm, caller.on_child)
-        try:
-            return await elsewhere.run(made, self._tree, view)
-        finally:
-            await view.aclose()
+        return await elsewhere.run(made, self._tree, view)
 
     def _assignment(self, prompt: str, root: PricedModel, caller: Caller) -> Assignment:
         parent = self._parent

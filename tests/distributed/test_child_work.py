@@ -18,7 +18,7 @@ from rlm_rag.errors import SandboxUnavailableError
 from rlm_rag.trace.events import Answered, CallSent, ReplyReceived, RunStarted
 from rlm_rag.trace.reader import Trace, read_trace
 from tests.engine.play import block, play, told_root
-from tests.servers.loopback import Step
+from tests.servers.loopback import Step, failed
 from tests.servers.openai_chat import OpenAiChatServer
 
 from .near import NearFanOut
@@ -266,3 +266,20 @@ def test_a_child_whose_node_lacks_what_it_needs_says_so_and_the_run_goes_on(
     root = [block("r = rlm_query_batched(['Look for a.'])[0]\nFINAL(f'{r.ok} {r}')")]
     found = asked(openai_server, corpus, NearFanOut(), monkeypatch, root=root)
     assert found.text == ("False Error: the child failed: no layer works here. install bubblewrap")
+
+
+def test_children_of_a_batch_are_not_sent_out_for_a_model_that_is_refused(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = "rs = rlm_query_batched([f'Look {n}.' for n in range(9)])\n"
+    found = asked(
+        openai_server,
+        corpus,
+        NearFanOut(),
+        monkeypatch,
+        root=[block(batch + "FINAL(rs[-1].error)")],
+        child=lambda first, turn: failed(401, "bad key"),
+        limits=Limits(live_children=2),
+    )
+    assert found.text.startswith("the child failed: not sent: ")
+    assert 2 <= len(openai_server.received) == found.usage.calls <= 3
