@@ -7,8 +7,10 @@ import itertools
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import ray
@@ -100,13 +102,8 @@ class FanOut:
             node, host = await self._least_busy()
             self._working[node] += 1
             try:
-                if corpus is None:
+                async with self._copied(host, corpus):
                     return await self._done(host, made(), listener)
-                await self._copy(host, corpus)
-                try:
-                    return await self._done(host, made(), listener)
-                finally:
-                    host.actor.release.remote(corpus.fingerprint)
             except RayActorError:
                 await self._lose(node, host)
             finally:
@@ -163,6 +160,21 @@ class FanOut:
             task = asyncio.create_task(_answer(host.actor, number, message, listener))
             answering.add(task)
             task.add_done_callback(answering.discard)
+
+    @asynccontextmanager
+    async def _copied(self, host: _Host, corpus: Corpus | None) -> AsyncIterator[None]:
+        """Have a node keep a copy of a corpus, if there is one, for as long as the body runs."""
+        if corpus is None:
+            yield
+            return
+        copying = asyncio.create_task(self._copy(host, corpus))
+        try:
+            # Whoever waits no longer leaves it to its end: it is in use from then on.
+            await asyncio.wait([copying])
+            copying.result()
+            yield
+        finally:
+            copying.add_done_callback(partial(_release, host.actor, corpus.fingerprint))
 
     async def _copy(self, host: _Host, corpus: Corpus) -> None:
         """Have a node keep a copy of a corpus, sent once."""
@@ -229,6 +241,11 @@ class FanOut:
                 del self._hosts[node]
         ray.kill(host.actor)
         await self._line.ask("lose", host.name)
+
+
+def _release(actor: Any, fingerprint: str, copying: asyncio.Task[None]) -> None:
+    if not copying.cancelled() and copying.exception() is None:
+        actor.release.remote(fingerprint)
 
 
 async def _answer(actor: Any, number: int, question: Question, listener: Listener) -> None:
