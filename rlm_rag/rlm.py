@@ -53,6 +53,8 @@ class RlmOptions(TypedDict, total=False):
     system_prompt: str | None
     headers: Mapping[str, str] | None
     price: str | None
+    context_window: int | None
+    sub_context_window: int | None
     models_at_depth: Mapping[int, str] | None
     fallback_models: Sequence[str]
     allow_models: Sequence[str]
@@ -80,15 +82,17 @@ class RLM:
     in order, of a model whose provider cannot be reached, fails or limits its rate for long;
     `allow_models` may be named by the code of a block besides `sub_model`. `headers`,
     `temperature` and `model_options` (such as `{"top_p": 0.9}`) go with every request; `price`
-    is `INPUT/OUTPUT` in dollars a million tokens. `cache` True keeps replies in the user's
-    cache folder, or in a file given as a path, and answers identical calls of later runs from
-    there; identical calls under way are sent once in any case (`rlm_rag.models.sharing` says
-    what is identical). `trace` is True for the user's state folder, False for none, or a
-    folder. `sandbox_image` is the image of the sandbox `docker`; `sandbox_packages` names
-    installed packages that code in the sandbox may import, `sandbox_memory_bytes` is what a
-    worker may use. `on_event` is called with each trace event, on the library's own thread; so
-    is `on_text` with the pieces of root models' replies (`engine.live.ReplyText`) while they
-    come, which asks providers to stream.
+    is `INPUT/OUTPUT` in dollars a million tokens. `context_window` is how many tokens, prompt and
+    reply, each of the models takes, `sub_context_window` how many the sub-model; where neither
+    says it, it is known by the model's name or asked of the server. `cache` True keeps replies in
+    the user's cache folder, or in a file given as a path, and answers identical calls of later
+    runs from there; identical calls under way are sent once in any case
+    (`rlm_rag.models.sharing` says what is identical). `trace` is True for the user's state folder,
+    False for none, or a folder. `sandbox_image` is the image of the sandbox `docker`;
+    `sandbox_packages` names installed packages that code in the sandbox may import,
+    `sandbox_memory_bytes` is what a worker may use. `on_event` is called with each trace event, on
+    the library's own thread; so is `on_text` with the pieces of root models' replies
+    (`engine.live.ReplyText`) while they come, which asks providers to stream.
 
     Blocks may call `tools`, functions of the caller with JSON arguments and results: their names,
     signatures and first lines of documentation are told to the model. Async ones run on the
@@ -121,6 +125,8 @@ class RLM:
         system_prompt: str | None = None,
         headers: Mapping[str, str] | None = None,
         price: str | None = None,
+        context_window: int | None = None,
+        sub_context_window: int | None = None,
         models_at_depth: Mapping[int, str] | None = None,
         fallback_models: Sequence[str] = (),
         allow_models: Sequence[str] = (),
@@ -141,9 +147,18 @@ class RLM:
         _check_types(model=(model, str), limits=(limits, Limits), on_event=(on_event, Callable))
         self._has_limits = limits is not None
         self._ray = _ray(ray, share)
+        names = _names(model, sub_model, models_at_depth, fallback_models, allow_models)
         self._options = RunOptions(
-            names=_names(model, sub_model, models_at_depth, fallback_models, allow_models),
-            asking=_asking(api_base, headers, price, temperature, model_options),
+            names=names,
+            asking=ModelSettings(
+                api_base=api_base,
+                headers=headers or {},
+                price=price,
+                temperature=temperature,
+                extra=model_options or {},
+                context_window=context_window,
+                windows=names.windows(sub_context_window),
+            ),
             limits=limits or Limits(),
             sandbox=sandbox,
             sandbox_image=sandbox_image or DEFAULT_IMAGE,
@@ -393,22 +408,6 @@ def _on_cluster(address: str) -> Spreading:
     from rlm_rag.distributed.child_work import SpreadChildren
 
     return SpreadChildren(address)
-
-
-def _asking(
-    api_base: str | None,
-    headers: Mapping[str, str] | None,
-    price: str | None,
-    temperature: float | None,
-    options: Mapping[str, Any] | None,
-) -> ModelSettings:
-    return ModelSettings(
-        api_base=api_base,
-        headers=headers or {},
-        price=price,
-        temperature=temperature,
-        extra=options or {},
-    )
 
 
 def _worker_limits(packages: Sequence[str], memory_bytes: int | None) -> WorkerLimits:

@@ -143,6 +143,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("model", _text),
     Setting("sub_model", _text),
     Setting("api_base", _url, project=False),
+    Setting("context_window", _count),
+    Setting("sub_context_window", _count),
     Setting("sandbox", _one_of(SANDBOXES), project=False),
     Setting("sandbox_package", _names, project=False),
     Setting("sandbox_image", _text, project=False),

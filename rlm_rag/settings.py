@@ -47,14 +47,18 @@ class Settings:
     """The settings in force, each with where it came from.
 
     `model` None means that nobody named one, `sub_model` None the same as `model`,
-    `temperature` None that the provider's own is used. `limits` maps fields of `Limits` to the
-    values that somebody set; `warnings` says what was ignored. `sandbox_package` are names of
-    packages, parted by commas; `sandbox_memory` is in bytes, None the default.
+    `temperature` None that the provider's own is used. `context_window` is that of every model in
+    tokens, `sub_context_window` that of the sub-model, None what is found out. `limits` maps
+    fields of `Limits` to the values that somebody set; `warnings` says what was ignored.
+    `sandbox_package` are names of packages, parted by commas; `sandbox_memory` is in bytes, None
+    the default.
     """
 
     model: str | None = None
     sub_model: str | None = None
     api_base: str | None = None
+    context_window: int | None = None
+    sub_context_window: int | None = None
     sandbox: str = "auto"
     sandbox_package: str | None = None
     sandbox_image: str | None = None
@@ -202,7 +206,10 @@ class _Found:
             value = self.values.get(name, _DEFAULTS[name])
             return value if isinstance(value, str) else None
 
-        memory = self.values.get("sandbox_memory")
+        def count(name: str) -> int | None:
+            value = self.values.get(name)
+            return value if isinstance(value, int) else None
+
         temperature = self.values.get("temperature")
         limits: dict[str, float | int | None] = {}
         for row in SETTINGS:
@@ -213,10 +220,12 @@ class _Found:
             model=text("model"),
             sub_model=text("sub_model"),
             api_base=text("api_base"),
+            context_window=count("context_window"),
+            sub_context_window=count("sub_context_window"),
             sandbox=text("sandbox") or "auto",
             sandbox_package=text("sandbox_package"),
             sandbox_image=text("sandbox_image"),
-            sandbox_memory=memory if isinstance(memory, int) else None,
+            sandbox_memory=count("sandbox_memory"),
             strategy=text("strategy") or "auto",
             profile=text("profile") or "auto",
             trace=bool(self.values.get("trace", _DEFAULTS["trace"])),

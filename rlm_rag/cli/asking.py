@@ -32,6 +32,10 @@ _NAMING_OPTIONS = (
 )
 _SETTINGS_OPTIONS = (
     *_NAMING_OPTIONS,
+    click.option(
+        "--context-window", metavar="N", help="Tokens that a model takes; found out if unset."
+    ),
+    click.option("--sub-context-window", metavar="N", help="The same, of the sub-model."),
     _word_option("--sandbox", SANDBOXES, "What confines the code."),
     click.option(
         "--sandbox-package",
@@ -122,6 +126,8 @@ def build_rlm(settings: Settings, display: Display, **flags: Any) -> RLM:
         model=settings.model,
         sub_model=settings.sub_model,
         api_base=settings.api_base,
+        context_window=settings.context_window,
+        sub_context_window=settings.sub_context_window,
         limits=Limits(**limits),
         sandbox=settings.sandbox,
         sandbox_image=settings.sandbox_image,

@@ -136,6 +136,8 @@ def _config(
             model=settings.model or "offline",
             sub_model=settings.sub_model,
             api_base=settings.api_base,
+            context_window=settings.context_window,
+            sub_context_window=settings.sub_context_window,
             temperature=settings.temperature,
             profile=settings.profile,
             sandbox=settings.sandbox,

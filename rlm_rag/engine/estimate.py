@@ -12,7 +12,6 @@ from rlm_rag.engine.calls import CAP_TOKENS
 from rlm_rag.engine.figures import describe
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
-from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.engine.prompts.texts import load_profile
 from rlm_rag.engine.strategies.retrieve import MOST_TOKENS, WINDOW_SHARE
 from rlm_rag.models.prices import ModelFacts
@@ -183,7 +182,7 @@ def estimate_map(
 ) -> Estimate:
     """Return what asking `prompt` of texts of so many tokens may cost, each for itself."""
     sub = _estimated(names.sub, settings)
-    window = sub.facts.context_window or UNKNOWN_WINDOW_TOKENS
+    window = sub.facts.assumed_window
     prompt_tokens = count_tokens(prompt) + _FRAME_TOKENS
     room = max(1, int(window * _TEXT_SHARE) - prompt_tokens)
     parts = sum(1 if each <= room else math.ceil(each / (room * _FILLED)) for each in tokens)
@@ -215,7 +214,7 @@ def _strategy(
     strategy: str, corpus_tokens: int, root: EstimatedModel
 ) -> tuple[Mapping[str, Habits], int]:
     """Return a strategy's habits, and the tokens of the corpus that its first prompt shows."""
-    window = root.facts.context_window or UNKNOWN_WINDOW_TOKENS
+    window = root.facts.assumed_window
     match strategy:
         case "direct":
             return _ONE_PROMPT, min(corpus_tokens, window)

@@ -18,10 +18,17 @@ from rlm_rag.errors import UsageError
 from rlm_rag.models.absent import AbsentModel
 from rlm_rag.models.base import LanguageModel
 from rlm_rag.models.cache import ReplyCache, default_cache_file
-from rlm_rag.models.ollama import context_of, is_ollama
-from rlm_rag.models.prices import ModelFacts, Price, facts_of, parse_price
+from rlm_rag.models.ollama import NUM_CTX, context_of, is_ollama
+from rlm_rag.models.prices import (
+    UNKNOWN_WINDOW_TOKENS,
+    ModelFacts,
+    Price,
+    facts_of,
+    parse_price,
+)
 from rlm_rag.models.providers import replies_from_file
 from rlm_rag.models.router import close_model, open_model, provider_name
+from rlm_rag.models.served_window import served_windows, trained_window
 from rlm_rag.models.sharing import SharedReplies
 
 # What this package sets by itself: set from outside, it would break a limit, a reply or a key.
@@ -62,6 +69,10 @@ class ModelNames:
         names = (self.model, self.sub, *self.at_depth.values(), *self.fallbacks, *self.allowed)
         return tuple(dict.fromkeys(names))
 
+    def windows(self, sub_context_window: int | None) -> Mapping[str, int | None]:
+        """Return what is said of windows by name, where that is the sub-model's alone."""
+        return {} if sub_context_window is None else {self.sub: sub_context_window}
+
     def root_at(self, depth: int) -> str | None:
         """The root model that was set for children at that depth."""
         named = [level for level in self.at_depth if level <= depth]
@@ -72,8 +83,12 @@ class ModelNames:
 class ModelSettings:
     """How every model of a run is reached and asked.
 
-    `price` is that of all of them, as `parse_price` reads it. `temperature` and `extra` go with
+    `price` is that of all of them, as `parse_price` reads it, `context_window` in tokens too, but
+    for those that `windows` has by name (None: it is not known). `temperature` and `extra` go with
     each request as they are.
+
+    Raises:
+        UsageError: a window that is no number of tokens.
     """
 
     api_base: str | None = None
@@ -81,6 +96,25 @@ class ModelSettings:
     price: str | None = None
     temperature: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    context_window: int | None = None
+    windows: Mapping[str, int | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for tokens in (self.context_window, *self.windows.values()):
+            if tokens is not None and (type(tokens) is not int or tokens < 1):
+                raise UsageError(
+                    f"a context window of {tokens!r} tokens is none",
+                    hint="for example context_window=32768",
+                )
+
+    def is_told(self, name: str) -> bool:
+        """Whether the window of a model, or that it is not known, is said here."""
+        return name in self.windows or self.context_window is not None
+
+    def parameters(self, name: str) -> Mapping[str, Any]:
+        """Return what goes with each request to a model; Ollama is asked for the window said."""
+        told = self.windows.get(name, self.context_window)
+        return {NUM_CTX: told, **self.extra} if told and is_ollama(name) else self.extra
 
     @property
     def given_price(self) -> Price | None:
@@ -98,6 +132,10 @@ class ModelSettings:
             UsageError: the price is none.
         """
         facts = facts_of(name, api_base=self.api_base, price=self.given_price)
+        if name in self.windows:
+            return replace(facts, context_window=self.windows[name])
+        if self.context_window is not None:
+            return replace(facts, context_window=self.context_window)
         if is_ollama(name):
             return replace(facts, context_window=context_of(self.extra))
         return facts
@@ -115,7 +153,8 @@ async def open_lineup(
 ) -> AsyncIterator[Lineup]:
     """Open a run's models, and the cache of replies where one is asked for; both end with it.
 
-    `cache` True is the user's own, a path another. Nothing is sent. With `absent`, which says
+    `cache` True is the user's own, a path another. Nothing is sent, but for a look at what
+    servers say of the windows that are not known. With `absent`, which says
     why, the models have their names and figures, need no key, and answer nothing. `share` has the
     limiters of all runs that it is shared with.
 
@@ -134,6 +173,8 @@ async def open_lineup(
         shared = SharedReplies(kept)
         lineup = Lineup(names, settings, shared=shared, limits=limits, absent=absent, share=share)
         stack.push_async_callback(lineup.aclose)
+        if not absent:
+            lineup.learn(await _found_windows(names, settings))
         yield lineup
 
 
@@ -164,8 +205,35 @@ class Lineup:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What people should know of the models and of the cache."""
+        """What people should know of the cache."""
         return self._shared.warnings
+
+    @property
+    def guesses(self) -> tuple[str, ...]:
+        """What people should know of windows that nobody told."""
+        unknown = [name for name in self.windows if self._is_guessed(name)]
+        if not unknown:
+            return ()
+        return (
+            f"the context window of {', '.join(unknown)} is not known, and taken as "
+            f"{UNKNOWN_WINDOW_TOKENS:,} tokens where texts are cut: --context-window says it",
+        )
+
+    @property
+    def windows(self) -> Mapping[str, int | None]:
+        """How many tokens each model takes in, by name, None where that is not known."""
+        return {name: model.facts.context_window for name, model in self._models.items()}
+
+    def learn(self, windows: Mapping[str, int]) -> None:
+        """Take over what was found out of the windows of some models."""
+        for name, tokens in windows.items():
+            facts = replace(self._models[name].facts, context_window=tokens)
+            self._models[name] = replace(self._models[name], facts=facts)
+        self._fallbacks.models = tuple(self._models[name] for name in self._names.fallbacks)
+
+    def _is_guessed(self, name: str) -> bool:
+        told = name in self._settings.windows or _has_no_window(name)
+        return not told and self._models[name].facts.context_window is None
 
     @property
     def root(self) -> PricedModel:
@@ -218,7 +286,7 @@ class Lineup:
             self._share.limiter(provider),
             api_base=settings.api_base,
             temperature=settings.temperature,
-            extra=settings.extra,
+            extra=settings.parameters(name),
             # The reply to a prompt depends on what was asked before it.
             shared=None if replies_from_file(name) else self._shared,
             fallbacks=self._fallbacks,
@@ -235,6 +303,28 @@ class Lineup:
             headers=settings.headers,
             price=settings.given_price,
         )
+
+
+async def _found_windows(names: ModelNames, settings: ModelSettings) -> Mapping[str, int]:
+    """Return the windows that servers tell, of models whose window nobody has said or knows."""
+    untold = [name for name in names.all() if not settings.is_told(name)]
+    unknown = [
+        name
+        for name in untold
+        if not _has_no_window(name) and settings.facts(name).context_window is None
+    ]
+    found: dict[str, int] = {}
+    if settings.api_base is not None and unknown:
+        found |= await served_windows(unknown, api_base=settings.api_base, headers=settings.headers)
+    for name in filter(is_ollama, untold):
+        trained = await trained_window(name, api_base=settings.api_base, headers=settings.headers)
+        if trained is not None:
+            found[name] = min(trained, context_of(settings.extra))
+    return found
+
+
+def _has_no_window(name: str) -> bool:
+    return name == "offline" or replies_from_file(name)
 
 
 def _check_extra(extra: Mapping[str, Any]) -> None:

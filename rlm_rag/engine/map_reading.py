@@ -76,7 +76,8 @@ async def read_documents(
             tell=told.take,
         )
         told.check()
-        return lineup.warnings
+        guesses = lineup.guesses if delegation.reader.has_cut else ()
+        return (*lineup.warnings, *guesses)
 
 
 def _calls(order: MapOrder, budget: Budget, recorder: Recorder) -> ModelCalls:

@@ -20,10 +20,6 @@ from rlm_rag.models.tokens import count_message_tokens, count_tokens
 from rlm_rag.trace.events import Delegated
 from rlm_rag.trace.recorder import Recorder
 
-UNKNOWN_WINDOW_TOKENS = 8_192
-"""Taken for the window of a model of which nothing is known: what small local servers start
-with. A larger text is then cut more often than it needs to be, never refused."""
-
 # Of the window, at most this part is kept free for the reply.
 _REPLY_SHARE = 0.25
 # A chunk that the provider finds too long, or whose reply is cut, is halved so often.
@@ -48,7 +44,10 @@ class Part:
 
 
 class Reader:
-    """Has one RLM's sub-models read materials, and counts the lines sent as delegated."""
+    """Has one RLM's sub-models read materials, and counts the lines sent as delegated.
+
+    `has_cut` says whether one was larger than the room there is.
+    """
 
     def __init__(
         self,
@@ -64,6 +63,7 @@ class Reader:
         self._view = view
         self._coverage = coverage
         self._recorder = recorder
+        self.has_cut = False
 
     def room_tokens(self, model: PricedModel, prompt: str, path: str = "") -> int:
         """Return how many tokens of text fit a call beside `prompt` and the reply.
@@ -71,7 +71,7 @@ class Reader:
         Raises:
             Refused: the prompt leaves no room.
         """
-        window = model.facts.context_window or UNKNOWN_WINDOW_TOKENS
+        window = model.facts.assumed_window
         reply = min(self._subcalls.reply_tokens(model) or CAP_TOKENS, int(window * _REPLY_SHARE))
         frame = _prompt(path, Chunk(10**6, 10**6, ""), 10**6, prompt)
         room = window - reply - count_message_tokens([Message("user", frame)])
@@ -97,6 +97,7 @@ class Reader:
         """Return the material in pieces of at most `room_tokens`."""
         if count_tokens(material.text) <= room_tokens:
             return split(material.text, budget_tokens=room_tokens)
+        self.has_cut = True
         borders = await self._borders(material)
         return await asyncio.to_thread(
             split, material.text, budget_tokens=room_tokens, borders=borders

@@ -139,6 +139,7 @@ def from_trace(trace: Trace, anew: Anew) -> RunOptions:
             price=recorded["price"],
             temperature=recorded["temperature"],
             extra=recorded["extra"],
+            windows=recorded.get("windows", {}),
         ),
         limits=anew.limits,
         sandbox=recorded["sandbox"],

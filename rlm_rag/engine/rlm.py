@@ -21,7 +21,6 @@ from rlm_rag.engine.guidance import MOST_OUTPUT_CHARS, Guide
 from rlm_rag.engine.history import History, status_line
 from rlm_rag.engine.hosted import Hosted
 from rlm_rag.engine.loop import Loop
-from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.engine.prompts.texts import Profile, load_profile, profile_name, versioned
 from rlm_rag.engine.question import kind_of
 from rlm_rag.engine.reasons import why_false
@@ -311,12 +310,9 @@ def _history(
 
 
 def _helpers(tree: Tree, repl: Repl, assignment: Assignment) -> str:
-    window = tree.lineup.sub.facts.context_window
-    size = (
-        f"window {window:,} tokens"
-        if window is not None
-        else f"window not known, taken as {UNKNOWN_WINDOW_TOKENS:,} tokens"
-    )
+    facts = tree.lineup.sub.facts
+    size = f"{facts.assumed_window:,} tokens"
+    size = f"window {size}" if facts.context_window else f"window not known, taken as {size}"
     child = (
         "rlm_query is one leaf call here: the depth limit is reached"
         if repl.leaves

@@ -162,6 +162,7 @@ class Run:
                 *ending.notes,
                 *_cut(ending),
                 *lineup.warnings,
+                *lineup.guesses,
                 *_failure(recorder),
                 *_misfit(answer),
                 *not_looked_at(self._question, answer.coverage),
@@ -266,7 +267,7 @@ class Run:
             past=self._past,
             host=self._host,
             citations=self._citations,
-            options=self._recorded_options(),
+            options=self._recorded_options(lineup),
             commit=await self._commit(),
             on_text=options.on_text,
             elsewhere=spread.elsewhere if spread else None,
@@ -298,9 +299,10 @@ class Run:
             calls_left=options.limits.calls or 0,
         )
 
-    def _recorded_options(self) -> dict[str, Any]:
+    def _recorded_options(self, lineup: Lineup) -> dict[str, Any]:
         return {
             **to_record(self._options, self._images, source=self._corpus.origin),
+            "windows": dict(lineup.windows),
             "schema": None if self._form is None else self._form.schema,
             "carried": None if self._carried is None else self._carried.to_json(),
         }

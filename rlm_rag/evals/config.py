@@ -43,6 +43,8 @@ class Models:
     sub_model: str | None = None
     api_base: str | None = None
     price: str | None = None
+    context_window: int | None = None
+    sub_context_window: int | None = None
     temperature: float | None = None
     profile: str = "auto"
     sandbox: str = "auto"

@@ -71,11 +71,17 @@ def _strategy_cost(
 
 def _estimate(config: RunConfig, strategy: str, sample: Sample, sizes: dict[str, int]) -> Estimate:
     models = config.models
+    names = ModelNames(model=models.model, sub_model=models.sub_model)
     return estimate_tokens(
         sample.question,
         _tokens(sample, sizes),
-        names=ModelNames(model=models.model, sub_model=models.sub_model),
-        settings=ModelSettings(api_base=models.api_base, price=models.price),
+        names=names,
+        settings=ModelSettings(
+            api_base=models.api_base,
+            price=models.price,
+            context_window=models.context_window,
+            windows=names.windows(models.sub_context_window),
+        ),
         limits=config.limits,
         strategy=strategy,
     )

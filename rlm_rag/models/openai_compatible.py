@@ -196,7 +196,7 @@ class OpenAiCompatibleModel:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Connections of a loop that has ended cannot be used, nor closed, from this one.
-            self._loop, self._idle, self._tls = loop, [], _certificates(self._url)
+            self._loop, self._idle, self._tls = loop, [], certificates(self._url)
         client = self._idle.pop() if self._idle else self._new_client()
         try:
             yield client
@@ -283,7 +283,8 @@ def refusal_of(
     )
 
 
-def _certificates(url: str) -> ssl.SSLContext:
+def certificates(url: str) -> ssl.SSLContext:
+    """Return what a server's certificate is held against; none are read for this machine's own."""
     if url.startswith("http://") and is_loopback(url):
         # Reading the certificate store takes 20 ms. With none, TLS could only be refused.
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

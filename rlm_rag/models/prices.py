@@ -18,6 +18,10 @@ from rlm_rag.models.context_size import local_context, local_path
 from rlm_rag.models.ollama import CONTEXT_TOKENS, is_ollama
 from rlm_rag.models.providers import HOSTS, is_loopback, replies_from_file, served_name
 
+UNKNOWN_WINDOW_TOKENS = 8_192
+"""Taken for the window of a model of which nothing is known: what small local servers start
+with. A larger text is then cut more often than it needs to be, never refused."""
+
 _TABLE_NAME = "model_prices_and_context_window_backup.json"
 _TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 _LANGUAGE_MODES = frozenset({"chat", "completion", "responses"})
@@ -70,6 +74,11 @@ class ModelFacts:
     context_window: int | None = None
     max_output_tokens: int | None = None
     takes_images: bool | None = None
+
+    @property
+    def assumed_window(self) -> int:
+        """The window in tokens that texts are cut for."""
+        return self.context_window or UNKNOWN_WINDOW_TOKENS
 
 
 def parse_price(text: str) -> Price:

@@ -65,6 +65,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
 def test_a_model_that_is_set_is_looked_for_and_asked_only_with_ask(
     here: pytest.MonkeyPatch, openai_server: OpenAiChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    openai_server.own = None
     openai_server.script = lambda request: (
         raw('{"data": [{"id": "qwen"}]}') if request.method == "GET" else "OK"
     )

@@ -13,6 +13,13 @@ from tests.servers.loopback import Step, failed, raw
 from tests.servers.openai_chat import OpenAiChatServer
 
 
+@pytest.fixture
+def openai_server(openai_server: OpenAiChatServer) -> OpenAiChatServer:
+    """A server whose list of models is played by the script too."""
+    openai_server.own = None
+    return openai_server
+
+
 def listing(*names: str) -> Step:
     return raw(json.dumps({"data": [{"id": name} for name in names]}))
 

@@ -115,12 +115,16 @@ class LoopbackServer(Closing):
     """Plays `script`: steps in order, or a function of the request; a str is a reply's text.
 
     Safe to reassign `script` between requests. A request beyond the script's end gets 400.
-    `received` holds the requests, `most_in_flight` how many were ever answered at once. Use as
-    a context manager, or `close` it.
+    `received` holds the requests, `most_in_flight` how many were ever answered at once. What is
+    only looked up is apart: requests by GET and those to the paths of `own`, which has answers as
+    JSON, are kept in `looked_up`; with None they play the script too. Use as a context manager,
+    or `close` it.
     """
 
     def __init__(self, script: Script = ()) -> None:
         self.received: list[Received] = []
+        self.own: Mapping[str, Any] | None = {}
+        self.looked_up: list[Received] = []
         self.most_in_flight = 0
         self._in_flight = 0
         self._script: Script = ()
@@ -202,6 +206,10 @@ class LoopbackServer(Closing):
             writer.close()
 
     async def _answer(self, request: Received, writer: asyncio.StreamWriter) -> bool:
+        apart = self._apart(request)
+        if apart is not None:
+            self.looked_up.append(request)
+            return await self._send(apart, request, writer)
         self.received.append(request)
         self._in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self._in_flight)
@@ -211,6 +219,16 @@ class LoopbackServer(Closing):
                 await asyncio.sleep(step.delay_seconds)
         finally:
             self._in_flight -= 1
+        return await self._send(step, request, writer)
+
+    def _apart(self, request: Received) -> Step | None:
+        """The answer to a request that is no part of the script."""
+        path = request.path.partition("?")[0]
+        if self.own is None or (request.method != "GET" and path not in self.own):
+            return None
+        return raw(json.dumps(self.own[path])) if path in self.own else raw(b"", status=404)
+
+    async def _send(self, step: Step, request: Received, writer: asyncio.StreamWriter) -> bool:
         body = step.body if step.body is not None else self.render(step, request)
         if step.cut_after == 0:
             writer.transport.abort()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rlm_rag.engine.calls import PricedModel
-from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.engine.question import kind_of
 from rlm_rag.engine.view import View
 
@@ -34,7 +33,7 @@ def choose(view: View, *, question: str, root: PricedModel, profile: str, calls_
         return "rlm"
     tokens = _tokens(view)
     kind = kind_of(question)
-    window = root.facts.context_window or UNKNOWN_WINDOW_TOKENS
+    window = root.facts.assumed_window
     most = SMALL_DIRECT_TOKENS if profile == "small" else DIRECT_TOKENS
     fits = tokens <= min(most, window * WINDOW_SHARE)
     if fits and (kind != "aggregate" or tokens <= COUNTED_TOKENS):

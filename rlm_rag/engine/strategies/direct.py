@@ -5,7 +5,6 @@ from __future__ import annotations
 from rlm_rag.engine.added import PREFIX
 from rlm_rag.engine.calls import CAP_TOKENS, PricedModel
 from rlm_rag.engine.coverage import Coverage
-from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.engine.strategies.answering import Prepared
 from rlm_rag.engine.view import View
 from rlm_rag.lines import split_lines
@@ -20,7 +19,7 @@ async def whole_corpus(
     view: View, coverage: Coverage, *, question: str, root: PricedModel
 ) -> Prepared:
     """Return the prompt that shows the documents in their order, cut where the window ends."""
-    window = root.facts.context_window or UNKNOWN_WINDOW_TOKENS
+    window = root.facts.assumed_window
     reply = min(root.facts.max_output_tokens or CAP_TOKENS, int(window * _REPLY_SHARE))
     left = window - reply - _FRAME_TOKENS - count_tokens(question)
     parts: list[str] = []
@@ -61,8 +60,8 @@ def _fitting(text: str, budget_tokens: int) -> tuple[str, int, int]:
 def _left_out(whole: int, documents: int, root: PricedModel) -> tuple[str, ...]:
     if whole == documents:
         return ()
-    window = root.facts.context_window
-    size = f"{window:,} tokens" if window else f"taken as {UNKNOWN_WINDOW_TOKENS:,} tokens"
+    taken = "" if root.facts.context_window else "taken as "
+    size = f"{taken}{root.facts.assumed_window:,} tokens"
     return (
         f"{documents - whole:,} of {documents:,} documents do not fit the window of {root.name}, "
         f"{size}, whole or in part; --strategy rlm or retrieve looks at all of them",

@@ -9,7 +9,6 @@ from typing import Any
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.first_look import MOST_NAMES, globs_named
-from rlm_rag.engine.material import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.strategies.answering import Prepared
 from rlm_rag.engine.strategies.passages import Passages
@@ -56,7 +55,7 @@ class Retrieve:
         self._view = view
         self._services = services
         self._coverage = coverage
-        window = root.facts.context_window or UNKNOWN_WINDOW_TOKENS
+        window = root.facts.assumed_window
         self._budget_tokens = min(most_tokens, int(window * WINDOW_SHARE))
 
     async def first(self) -> Prepared:
