@@ -8,7 +8,12 @@ from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
-from rlm_rag.errors import ModelError, ModelTimeoutError, RateLimitError
+from rlm_rag.errors import (
+    ModelError,
+    ModelTimeoutError,
+    ProviderServerError,
+    RateLimitError,
+)
 from rlm_rag.models.base import Completion, LanguageModel, ModelRequest
 from rlm_rag.models.limiter import Leave, Turns
 
@@ -74,8 +79,9 @@ async def complete_with_retries(
 
     `before_attempt` is awaited each time a request is about to be sent, in its turn, and may
     raise to stop, `after_loss` each time that one has failed and may have been billed. No wait
-    is longer than `MAX_WAIT_SECONDS`, and one that would be is not begun. A rate limit keeps
-    everybody from sending to the provider for as long. A turn of the limiter, in the line of
+    is longer than `MAX_WAIT_SECONDS`, and one that would be is not begun. A rate limit, a timeout,
+    and a failure that says when to come back, have fewer requests sent at a time from then on,
+    and none to the provider before the moment it named. A turn of the limiter, in the line of
     `owner`, is held while a request is under way, not while waiting to repeat it. The
     completion's `usage.calls` counts the requests sent.
 
@@ -170,14 +176,11 @@ class _Trying:
         self.sent += 1
         try:
             completion = await self._completion(request)
-        except RateLimitError as error:
-            pause = error.retry_after_seconds
-            pause = FIRST_WAIT_SECONDS if pause is None else pause
-            # Whoever is told to wait longer than is worth it gives up, each for itself.
-            permit.throttled(pause if pause <= MAX_WAIT_SECONDS else 0.0)
-            raise
-        except ModelTimeoutError:
-            permit.throttled()
+        except ModelError as error:
+            pause = _pause_for_all(error)
+            if pause is not None:
+                # Whoever is told to wait longer than is worth it gives up, each for itself.
+                permit.throttled(pause if pause <= MAX_WAIT_SECONDS else 0.0)
             raise
         permit.succeeded()
         return completion
@@ -195,6 +198,19 @@ class _Trying:
             f"no time was left to send the request to model {self.model.name!r}",
             hint="raise the call's time limit, or lower --concurrency",
         )
+
+
+def _pause_for_all(error: ModelError) -> float | None:
+    """How long nobody may send after an error; None where it does not say that too much is sent.
+
+    A rate limit, a timeout, and a server that fails and says when to come back (503, 529).
+    """
+    asked = error.retry_after_seconds
+    if isinstance(error, RateLimitError):
+        return FIRST_WAIT_SECONDS if asked is None else asked
+    if isinstance(error, ModelTimeoutError):
+        return asked or 0.0
+    return asked if isinstance(error, ProviderServerError) else None
 
 
 def _now() -> float:

@@ -26,7 +26,7 @@ from rlm_rag.models.retry import (
     Pauses,
     complete_with_retries,
 )
-from tests.servers.loopback import cut, failed, rate_limited, raw
+from tests.servers.loopback import Received, Step, cut, failed, rate_limited, raw, reply
 from tests.servers.openai_chat import OpenAiChatServer
 from tests.virtual_time import run_virtually
 
@@ -250,6 +250,75 @@ def test_one_refusal_for_the_rate_keeps_all_other_calls_from_being_sent() -> Non
     run_virtually(run())
     assert len(sent) == 6
     assert min(sent[1:]) >= 30
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelTimeoutError("408", retry_after_seconds=30),
+        ProviderServerError("503", retry_after_seconds=30),
+    ],
+    ids=["timeout", "overloaded"],
+)
+def test_whatever_says_when_to_come_back_keeps_all_others_from_being_sent(
+    error: ModelError,
+) -> None:
+    model, limiter = Outcomes([error, "one", "two"]), Limiter(1)
+
+    async def run() -> tuple[float, int]:
+        done = await asyncio.gather(
+            *(complete_with_retries(model, HELLO, limiter=limiter) for _ in range(2))
+        )
+        assert {each.text for each in done} == {"one", "two"}
+        return asyncio.get_running_loop().time(), limiter.width
+
+    seconds, width = run_virtually(run())
+    assert seconds >= 30
+    assert width == 1
+
+
+def test_an_error_without_a_wish_narrows_nothing() -> None:
+    limiter = Limiter(8)
+    model = Outcomes([ProviderServerError("boom"), "fine"])
+    run_virtually(complete_with_retries(model, HELLO, limiter=limiter))
+    assert limiter.width == 8
+
+
+def test_a_server_that_is_too_slow_for_so_much_is_sent_less_and_then_more_again(
+    openai_server: OpenAiChatServer,
+) -> None:
+    busy = True
+
+    def script(request: Received) -> Step:
+        overloaded = busy and openai_server.in_flight > 2
+        return reply(f"re: {request.prompt}", delay_seconds=0.25 if overloaded else 0.01)
+
+    openai_server.script = script
+    widths: list[int] = []
+
+    async def run() -> list[str]:
+        nonlocal busy
+        model = OpenAiCompatibleModel("m", api_base=openai_server.api_base)
+        limiter = Limiter(8)
+        pauses = Pauses(sleep=lambda seconds: asyncio.sleep(seconds / 20))
+
+        async def one(number: int) -> str:
+            request = ModelRequest((Message("user", str(number)),), timeout_seconds=0.15)
+            done = await complete_with_retries(
+                model, request, limiter=limiter, patience=Patience(attempts=30), pauses=pauses
+            )
+            widths.append(limiter.width)
+            return done.text
+
+        texts = await asyncio.gather(*(one(number) for number in range(12)))
+        busy = False
+        texts += await asyncio.gather(*(one(number) for number in range(12, 120)))
+        await model.aclose()
+        return texts
+
+    assert asyncio.run(run()) == [f"re: {number}" for number in range(120)]
+    assert min(widths) <= 2
+    assert widths[-1] == 8
 
 
 def test_time_in_line_is_not_the_time_of_the_call() -> None:

@@ -148,6 +148,11 @@ class LoopbackServer(Closing):
         self._script, self._played = script, 0
 
     @property
+    def in_flight(self) -> int:
+        """How many requests are being answered now, the one that a script is asked about too."""
+        return self._in_flight
+
+    @property
     def url(self) -> str:
         """The server's address, without a final slash."""
         return f"http://127.0.0.1:{self._port}"
