@@ -12,6 +12,7 @@ WORKER_FILES = (
     "rlm_rag/sandbox/frames.py",
     "rlm_rag/sandbox/halves.py",
     "rlm_rag/sandbox/inside/answer.py",
+    "rlm_rag/sandbox/inside/calling.py",
     "rlm_rag/sandbox/inside/capture.py",
     "rlm_rag/sandbox/inside/channel.py",
     "rlm_rag/sandbox/inside/context.py",

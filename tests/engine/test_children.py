@@ -322,7 +322,8 @@ def test_a_running_child_is_told_cancelled_and_asked(
                 "print(u.result(timeout=0.1))\nprint(u.cancel().ok, u.status)\n"
                 "print(u.result().ok, t.tell('more').ok, rlm_await('x').ok)\n"
                 "print(spawn(len, 'x').result().ok, spawn(search, 'x').status)\n"
-                "print(rlm_await_all([spawn(llm_query, 'p').tell('x')]))"
+                "print(rlm_await_all([spawn(llm_query, 'p').tell('x')]))\n"
+                "t.name = 7\nprint(t.name, t.tell(7), t.result('soon'))"
             ),
             block("FINAL('done')"),
         ],
@@ -334,6 +335,9 @@ def test_a_running_child_is_told_cancelled_and_asked(
     assert "still runs" in told
     assert "True cancelled\nFalse False False\nFalse failed\n" in told
     assert "is no child RLM" in told
+    assert "task_name: name must be str, not int" in told
+    assert "rlm_query-1 Error: task_tell: text must be str, not int" in told
+    assert "Error: task_result: timeout must be float | None, not str" in told
     assert found.text == "done"
 
 

@@ -277,6 +277,24 @@ def test_a_call_that_does_not_fit_is_an_error_in_its_own_shape_and_not_sent(
     assert worker.calls == []
 
 
+def test_a_task_that_is_asked_wrongly_says_how_it_is_asked(worker: RawWorker) -> None:
+    done = worker.run(
+        "t = spawn(len)\n"
+        "print([r.ok for r in (t.cancel(3), t.tell(), t.tell('a', to='b'), t.result(1, 2))])"
+    )
+    assert (done["error"], done["stdout"]) == (None, "[False, False, False, False]\n")
+    spawned, *told = done["stderr"].splitlines()
+    assert spawned.startswith("spawn: Error: ")
+    wrong = "Error: the arguments do not fit; it is called as task."
+    assert told == [
+        f"cancel: {wrong}cancel()",
+        f"tell: {wrong}tell(text)",
+        f"tell: {wrong}tell(text)",
+        f"result: {wrong}result(timeout=None)",
+    ]
+    assert worker.calls == []
+
+
 def test_an_error_inside_a_function_of_the_caller_is_not_one_of_its_arguments(
     worker: RawWorker,
 ) -> None:

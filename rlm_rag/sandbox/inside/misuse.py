@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rlm_rag.sandbox.inside.calling import is_misfit, signature
 from rlm_rag.sandbox.inside.reply import Replies, Reply, ReplyMap
 from rlm_rag.sandbox.inside.tasks import Task
 
@@ -27,25 +28,15 @@ def forgiving(function: Callable[..., Any], said: Callable[[str, str], str]) -> 
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            trace = error.__traceback__
-            # One that was raised inside of it is not about its parameters.
-            if trace is None or trace.tb_next is not None:
+            if not is_misfit(error):
                 raise
-            message = f"{error}; it is called as {name}{_signature(function)}"
+            message = f"{error}; it is called as {name}{signature(function)}"
         return _refused(name, said(name, message))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = function.__doc__
     call.__wrapped__ = function  # type: ignore[attr-defined]
     return call
-
-
-def _signature(function: Callable[..., Any]) -> str:
-    import inspect
-
-    whole = inspect.signature(function)
-    bare = [each.replace(annotation=each.empty) for each in whole.parameters.values()]
-    return str(whole.replace(parameters=bare, return_annotation=whole.empty))
 
 
 def _refused(name: str, message: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rlm_rag.sandbox.inside.calling import is_misfit, signature
 from rlm_rag.sandbox.inside.delegation import plain, shaped
 from rlm_rag.sandbox.inside.reply import Reply, itself
 
@@ -11,6 +12,23 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rlm_rag.sandbox.inside.services import Services
+
+
+def _forgiving(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `method`, with an error Reply where it is called wrongly."""
+    name = method.__name__
+
+    def call(self: Task, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except TypeError as error:
+            if not is_misfit(error):
+                raise
+            shown = f"{name}{signature(method, is_method=True)}"
+        return _desk.failed(name, f"the arguments do not fit; it is called as task.{shown}")
+
+    call.__name__, call.__qualname__, call.__doc__ = name, method.__qualname__, method.__doc__
+    return call
 
 
 class Task:
@@ -63,6 +81,7 @@ class Task:
     def name(self, name: str) -> None:
         _desk.told("task_name", self._number, name)
 
+    @_forgiving
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the result; an error Reply after `timeout` seconds. Can be asked again."""
         if self._wrong is not None:
@@ -77,10 +96,12 @@ class Task:
             return _desk.failed("result", f"{value['name']} still runs; ask again in a later block")
         return _desk.failed("result", f"{value['name']} was cancelled")
 
+    @_forgiving
     def tell(self, text: str) -> Reply:
         """Have a running child read `text` in its next turn."""
         return _desk.told("task_tell", self._number, text)
 
+    @_forgiving
     def cancel(self) -> Reply:
         """End it; what it has cost so far is spent."""
         return _desk.told("task_cancel", self._number)
