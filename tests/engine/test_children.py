@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -224,6 +225,54 @@ def test_a_child_that_reaches_a_limit_gives_its_part_and_leaves_the_roots_last_c
     assert found.text == "the root's last word"
     assert found.usage.calls == len(openai_server.received) == 8
     assert "True True half of it" in told_root(openai_server)[-1]
+
+
+LEFT = (
+    "import ast\n"
+    "def left():\n"
+    "    (line,) = [l for l in capabilities().splitlines() if l.startswith('left: ')]\n"
+    "    return ast.literal_eval(line.removeprefix('left: '))\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits"), [("tokens", Limits(tokens=30_000)), ("usd", Limits(usd=0.03))]
+)
+def test_a_child_has_what_is_left_of_tokens_and_money_and_its_parent_has_the_rest(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, kind: str, limits: Limits
+) -> None:
+    usage = {"prompt_tokens": 300, "completion_tokens": 200}
+    found = play(
+        openai_server,
+        corpus,
+        root=[
+            block(
+                f"{LEFT}before = left()\nr = rlm_query('Dig.')\nafter = left()\n"
+                "FINAL(json.dumps([before, after, r.usage, json.loads(r)]))"
+            )
+        ],
+        child=[
+            block(
+                f"{LEFT}mine = left()\n"
+                "rs = llm_query_batched([f'leaf {n}' for n in range(100)])\n"
+                "FINAL(json.dumps([mine, sum(r.ok for r in rs), rs[-1].error]))"
+            )
+        ],
+        leaf=lambda prompt: reply("yes", usage=usage),
+        price="1/1",
+        limits=limits,
+    )
+    before, after, spent, (mine, answered, refusal) = json.loads(found.text)
+    # The child's first call has gone already when its first block asks what is left.
+    assert 0 < before[kind] - mine[kind] < (before[kind] - after[kind]) / 2
+    used = spent["usd"] if kind == "usd" else spent["input_tokens"] + spent["output_tokens"]
+    assert before[kind] - after[kind] == pytest.approx(used)
+    assert spent["calls"] == 1 + answered
+    # What is left of 30,000 tokens, at 500 a leaf, in part.
+    assert 20 < answered < 60
+    assert refusal.startswith("not sent: a call of up to ")
+    assert found.usage.input_tokens + found.usage.output_tokens <= 30_000
+    assert found.stop_reason == "answered"
 
 
 def test_a_child_that_came_to_no_answer_is_an_error_reply(
