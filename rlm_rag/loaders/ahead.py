@@ -26,6 +26,9 @@ def parsing_ahead(
     `parse_document` finds them done. What comes of a load does not depend on it.
     """
     waiting = deque(number for number, (path, _) in enumerate(files) if is_document(path))
+    if not waiting:
+        yield from files
+        return
     expected: dict[str, Expected] = {}
     try:
         for number, file in enumerate(files):

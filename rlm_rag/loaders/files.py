@@ -95,16 +95,18 @@ def format_bytes(count: int) -> str:
 def _read_at_most(descriptor: int, limit: int, *, expected: int, whole: bool) -> bytes:
     # Of a large file the start alone first: it may be binary, and the rest of no use.
     wanted = expected + 1 if whole or expected < _START_BYTES else _START_BYTES
-    pieces: list[bytes] = []
-    size_bytes = 0
-    while size_bytes < limit:
+    piece = os.read(descriptor, min(wanted, limit))
+    # Most files by far.
+    if len(piece) == expected < wanted:
+        return piece
+    if not whole and is_binary(piece[:SNIFF_BYTES]):
+        return piece
+    pieces = [piece]
+    size_bytes = len(piece)
+    # A file of /proc has more than the nothing that it says it has.
+    while piece and size_bytes < limit and not (size_bytes == expected and len(piece) < wanted):
+        wanted = max(1 << 20, expected + 1 - size_bytes)
         piece = os.read(descriptor, min(wanted, limit - size_bytes))
         pieces.append(piece)
         size_bytes += len(piece)
-        # A file of /proc has more than the nothing that it says it has.
-        if not piece or (size_bytes == expected and len(piece) < wanted):
-            break
-        if not whole and len(pieces) == 1 and is_binary(piece[:SNIFF_BYTES]):
-            break
-        wanted = max(1 << 20, expected + 1 - size_bytes)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return b"".join(pieces)

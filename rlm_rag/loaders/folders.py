@@ -1,13 +1,56 @@
-"""The folders of a tree, each looked at once: whether a link leads to it, and what is no file."""
+"""The folders of a tree, each listed once: whether a link leads to it, and what is no file."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rlm_rag.loaders.files import kind_reason
 from rlm_rag.loaders.git import printable_path
+from rlm_rag.loaders.ignore import OWN_IGNORE_FILES
 from rlm_rag.loaders.options import LoadReport
+
+
+class Listed(NamedTuple):
+    """What a folder holds besides plain files and folders; `special` with what each of them is.
+
+    `ignore_files` are those of `OWN_IGNORE_FILES` that may be there.
+    """
+
+    links: Collection[str] = ()
+    special: Sequence[tuple[str, str]] = ()
+    ignore_files: Sequence[str] = ()
+
+
+_NOTHING = Listed()
+
+
+@dataclass(slots=True)
+class Listings:
+    """Lists folders by their locations, each once."""
+
+    _known: dict[str, Listed | None] = field(default_factory=dict)
+
+    def of(self, folder: str) -> Listed | None:
+        """Return what a folder holds; None where it cannot be listed."""
+        if folder not in self._known:
+            self._known[folder] = _list(folder)
+        return self._known[folder]
+
+    def ignore_files(self, folder: str) -> Sequence[str]:
+        """Return which ignore files of our own may be in a folder."""
+        listed = self.of(folder)
+        # Its files can be read all the same.
+        return OWN_IGNORE_FILES if listed is None else listed.ignore_files
+
+    def holds_link(self, folder: str, name: str) -> bool:
+        """Tell whether a name in a folder is a link, by its listing if there is one."""
+        listed = self._known.get(folder)
+        if listed is None:
+            return os.path.islink(f"{folder}/{name}")  # noqa: PTH114
+        return name in listed.links
 
 
 @dataclass(slots=True)
@@ -19,6 +62,7 @@ class Folders:
 
     root: str
     report: LoadReport
+    listings: Listings
     by_git: bool
     _known: dict[str, bool] = field(default_factory=dict)
 
@@ -26,28 +70,42 @@ class Folders:
         """Tell whether no part of a folder's path is a link; a tracked one may have become so."""
         known = self._known.get(folder)
         if known is None:
-            known = folder == self.root or (
-                self.holds(folder[: folder.rindex("/")]) and not os.path.islink(folder)  # noqa: PTH114
-            )
+            known = folder == self.root or self._leads_to(*folder.rsplit("/", 1))
             self._known[folder] = known
             if known and self.by_git:
                 self._tell_special(folder)
         return known
 
+    def _leads_to(self, parent: str, name: str) -> bool:
+        return self.holds(parent) and not self.listings.holds_link(parent, name)
+
     def _tell_special(self, folder: str) -> None:
-        try:
-            with os.scandir(folder or "/") as entries:
-                special = [entry for entry in entries if _is_special(entry)]
-        except OSError:
-            # Its files can be read all the same; git has said what it could not list.
-            return
-        for entry in sorted(special, key=lambda entry: entry.name):
-            reason = kind_reason(entry.stat(follow_symlinks=False).st_mode)
-            path = f"{folder}/{entry.name}"[len(self.root) + 1 :]
+        listed = self.listings.of(folder)
+        # Of one that cannot be listed git has said so.
+        for name, reason in () if listed is None else listed.special:
+            path = f"{folder}/{name}"[len(self.root) + 1 :]
             self.report.skip(printable_path(path), reason)
 
 
-def _is_special(entry: os.DirEntry[str]) -> bool:
-    if entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False):
-        return False
-    return not entry.is_symlink()
+def _list(folder: str) -> Listed | None:
+    links: list[str] = []
+    special: list[tuple[str, str]] = []
+    ignore_files: list[str] = []
+    try:
+        with os.scandir(folder or "/") as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    if entry.name in OWN_IGNORE_FILES:
+                        ignore_files.append(entry.name)
+                elif entry.is_symlink():
+                    links.append(entry.name)
+                elif not entry.is_dir(follow_symlinks=False):
+                    reason = kind_reason(entry.stat(follow_symlinks=False).st_mode)
+                    special.append((entry.name, reason))
+    except OSError:
+        return None
+    if not (links or special or ignore_files):
+        return _NOTHING
+    # The later file's rules are over the earlier's.
+    ignore_files.sort(key=OWN_IGNORE_FILES.index)
+    return Listed(frozenset(links), sorted(special), ignore_files)

@@ -48,20 +48,21 @@ class IgnoreRules:
 
 @dataclass(slots=True)
 class IgnoreFiles:
-    """Reads the ignore files called `names` beneath `root`, the later ones over the earlier.
+    """Reads ignore files beneath `root`.
 
-    A pattern that cannot be followed as git would is told to `unfollowed`, with its file.
+    `names_in` says which to look for in a folder, the later ones over the earlier. A pattern that
+    cannot be followed as git would is told to `unfollowed`, with its file.
     """
 
     root: str
-    names: Sequence[str]
+    names_in: Callable[[str], Sequence[str]]
     unfollowed: Callable[[str, str], None]
     _known: dict[str, IgnoreRules | str] = field(default_factory=dict)
 
     def within(self, rules: IgnoreRules, base: str) -> IgnoreRules:
         """Return the rules of the folder `base` (with a final `/`), whose parent's are `rules`."""
         found: list[_Rule] = []
-        for name in self.names:
+        for name in self.names_in(base):
             found += self.read(f"{base}{name}")
         return IgnoreRules(base, tuple(found), rules) if found else rules
 
@@ -81,10 +82,15 @@ class IgnoreFiles:
 
         Folders are looked at once.
         """
-        rules = self._rules_in(path.rpartition("/")[0])
+        folder = path.rpartition("/")[0]
+        rules = self._known.get(folder)
+        if rules is None:
+            rules = self._rules_in(folder)
+        if rules is _NO_RULES:
+            return None
         if isinstance(rules, str):
             return rules
-        return path if rules is not _NO_RULES and rules.ignores(path, folder=False) else None
+        return path if rules.ignores(path, folder=False) else None
 
     def _rules_in(self, folder: str) -> IgnoreRules | str:
         """Return the rules of a folder, or the folder at or above it that is left out."""

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 # this look costs 1 ms a MB, that for the markers 6, the rules themselves a hundred times that, and
 # their import half a second.
 _RUN = b"a" * 20
+# From the end, a needle that begins with what no run holds is found in three quarters of the time.
+_LATER_RUN = b" " + _RUN
 _WITHOUT_RUN = b"glpat-"
 # Half of all source files have as long a name, few of which have a digit or two capitals in a
 # row; of random letters and digits as many have neither in one of a thousand cases.
@@ -65,7 +67,10 @@ def find_keys(data: bytes) -> list[FoundKey]:
 
 
 def _has_run_like_a_key(data: bytes) -> bool:
-    runs = data.translate(_TO_RUNS)
+    # A bytearray is translated faster than bytes, which are compared with what comes of them.
+    runs = bytearray(data).translate(_TO_RUNS)
+    if runs.rfind(_LATER_RUN) < 0 and not runs.startswith(_RUN):
+        return False
     start = runs.find(_RUN)
     while start >= 0:
         end = runs.find(b" ", start)

@@ -146,7 +146,9 @@ def _list(git: str, folder: str, rules: tuple[str, ...], repository: str | None 
         heard=heard,
     )
     # In a conflict a name is listed once for each side.
-    names = sorted({name for name in split_names(listed) if not name.startswith(_OUTSIDE)})
+    # A dict, since what is nearly in order is sorted fast.
+    within = dict.fromkeys(name for name in split_names(listed) if not name.startswith(_OUTSIDE))
+    names = sorted(within)
     left_out = {name for name in split_names(ignored) if not name.startswith(_OUTSIDE)}
     unlisted = {
         os.fsdecode(path): why.decode("utf-8", "replace")

@@ -21,6 +21,7 @@ LASTING_REASONS = (BINARY_REASON, SECRET_REASON, PACKED_REASON, UNREAD_REASON)
 
 # A change within one tick of a file system's clock leaves no trace: FAT's is the longest.
 _SETTLED_NS = 2_000_000_000
+_IS_POSIX = os.name == "posix"
 
 
 class FileStatus(NamedTuple):
@@ -99,19 +100,24 @@ class FileMemory:
                 return self._recalled(path, report, *recalled)
         skips, warnings = len(report.skipped), len(report.warnings)
         entries = fresh(path, location, now)
-        plain = len(entries) == 1 and entries[0].path == path
+        is_plain = len(entries) == 1 and entries[0].path == path
+        # Most files by far: one document, of which nothing is told.
+        if is_plain and len(report.warnings) == warnings and len(report.skipped) == skips:
+            self.learned += status is not None
+            _, content, encoding, _ = entries[0]
+            return [Entry(path, content, encoding, ReadFile(location, path, status))]
         file = ReadFile(
             location,
             path,
             status,
-            ("",) if plain else tuple(entry.path.removeprefix(path) for entry in entries),
+            tuple(entry.path.removeprefix(path) for entry in entries),
             tuple(report.skipped[skips:]),
             tuple(report.warnings[warnings:]),
         )
         self.learned += file.can_be_recalled
         if not entries:
             self.empty.append(file)
-        return [Entry(entry.path, entry.content, entry.encoding, file) for entry in entries]
+        return [entry._replace(file=file) for entry in entries]
 
     def _recalled(
         self, path: str, report: LoadReport, file: ReadFile, texts: list[StoredText]
@@ -129,10 +135,10 @@ class FileMemory:
         if status is None:
             return None
         # Elsewhere than on POSIX the one is when it was made, and says nothing.
-        last_ns = status.st_ctime_ns if os.name == "posix" else status.st_mtime_ns
-        if last_ns > self._settled_before_ns:
+        modified_ns, changed_ns = status.st_mtime_ns, status.st_ctime_ns
+        if (changed_ns if _IS_POSIX else modified_ns) > self._settled_before_ns:
             return None
-        return FileStatus(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        return FileStatus(status.st_size, modified_ns, changed_ns, status.st_ino)
 
 
 def _lasts(reason: str) -> bool:

@@ -16,7 +16,7 @@ def numbered_path(path: str, number: int) -> str:
 def unique_paths(relatives: list[str]) -> list[tuple[str, str]]:
     """Pair each path with its printable form, all different, in the byte order of these."""
     if all(name.isascii() and not name.endswith("/") for name in relatives):
-        return [(name, name) for name in sorted(set(relatives))]
+        return [(name, name) for name in sorted(dict.fromkeys(relatives))]
     taken: set[str] = set()
     pairs = []
     # Names that need no change come first, so that no other takes theirs.

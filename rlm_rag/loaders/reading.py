@@ -32,14 +32,17 @@ def read_file(
     `lstat` says of it, where the caller has just asked.
     """
     data: bytes | str
+    parsed = is_document(path)
     try:
-        data = read_regular(location, max_file_bytes, whole=is_document(path), status=status)
+        data = read_regular(location, max_file_bytes, whole=parsed, status=status)
     except OSError as error:
         data = failure_reason(error)
     if isinstance(data, str):
         report.miss(path, data)
         return []
-    return read_bytes(path, data, report, max_file_bytes=max_file_bytes)
+    if parsed and not is_lfs_pointer(data, size_bytes=len(data)):
+        return _document(path, data, report)
+    return _text(path, data, report)
 
 
 def read_bytes(
@@ -56,6 +59,10 @@ def read_bytes(
         return []
     if is_document(path) and not is_lfs_pointer(data, size_bytes=len(data)):
         return _document(path, data if charset is None else _in_utf_8(data, charset), report)
+    return _text(path, data, report, charset)
+
+
+def _text(path: str, data: bytes, report: LoadReport, charset: str | None = None) -> list[Entry]:
     if holds_private_key(path, data[:SNIFF_BYTES]):
         report.skip(path, SECRET_REASON)
         return []
@@ -63,14 +70,15 @@ def read_bytes(
     if decoded is None:
         report.skip(path, reason_by_packing(path) or BINARY_REASON)
         return []
-    if decoded.warning is not None:
-        report.warn(path, decoded.warning)
+    content, encoding, warning = decoded
+    if warning is not None:
+        report.warn(path, warning)
     keys = find_keys(data)
     if keys:
         shown = ", ".join(f"{key.kind} (line {key.line})" for key in keys[:_MOST_KEYS_SHOWN])
         more = len(keys) - _MOST_KEYS_SHOWN
         report.warn(path, f"may hold keys: {shown}{f' and {more} more' if more > 0 else ''}")
-    return [Entry(path, decoded.content, decoded.encoding)]
+    return [Entry(path, content, encoding)]
 
 
 def _in_utf_8(data: bytes, charset: str) -> bytes:

@@ -55,4 +55,4 @@ def may_hold_secrets(path: str) -> bool:
 
 def holds_private_key(path: str, head: bytes) -> bool:
     """Tell by the start of a file that is named like a key."""
-    return path.lower().endswith(_KEY_SUFFIXES) and _PRIVATE_KEY in head
+    return path[-4:].lower().endswith(_KEY_SUFFIXES) and _PRIVATE_KEY in head

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rlm_rag.loaders.ahead import parsing_ahead
-from rlm_rag.loaders.folders import Folders
+from rlm_rag.loaders.folders import Folders, Listings
 from rlm_rag.loaders.git import printable_path
 from rlm_rag.loaders.ignore import OWN_IGNORE_FILES, IgnoreFiles
 from rlm_rag.loaders.intake import Intake
@@ -34,11 +34,12 @@ def read_tree(
     """
     options, report = intake.options, intake.report
     root = os.path.realpath(root).rstrip("/")
-    names, by_git = _list(root, options, report)
+    listings = Listings()
+    names, by_git = _list(root, options, report, listings)
     leads = follow_links(root, names, report) if options.follow_symlinks else {}
     if only is not None:
         report.skipped[:] = [one for one in report.skipped if only(one.path)]
-    folders = Folders(root, report, by_git=by_git)
+    folders = Folders(root, report, listings, by_git=by_git)
     # Of an empty one, too.
     folders.holds(root)
     files = [
@@ -59,21 +60,28 @@ def read_tree(
             yield from intake.read(path, location)
 
 
-def _list(root: str, options: LoadOptions, report: LoadReport) -> tuple[list[str], bool]:
+def _list(
+    root: str, options: LoadOptions, report: LoadReport, listings: Listings
+) -> tuple[list[str], bool]:
     """Return the files beneath a folder, and whether it was git that listed them."""
     if not options.ignore:
         return list(walk(root, options, report)), False
     # Nothing listed: the folder itself is ignored, and yet the caller asked for it.
     by_git = list_by_git(f"{root}/", options, report)
     listed = by_git or list(walk(root, options, report))
-    return _without_own_ignored(root, listed, report), bool(by_git)
+    return _without_own_ignored(root, listed, report, listings), bool(by_git)
 
 
-def _without_own_ignored(root: str, names: list[str], report: LoadReport) -> list[str]:
+def _without_own_ignored(
+    root: str, names: list[str], report: LoadReport, listings: Listings
+) -> list[str]:
     def cannot_follow(path: str, pattern: str) -> None:
         report.warn(printable_path(path), f"cannot follow {pattern!r}")
 
-    files = IgnoreFiles(root, OWN_IGNORE_FILES, cannot_follow)
+    def names_in(base: str) -> Sequence[str]:
+        return listings.ignore_files(f"{root}/{base}".removesuffix("/"))
+
+    files = IgnoreFiles(root, names_in, cannot_follow)
     kept: list[str] = []
     left_out: set[str] = set()
     for name in names:

@@ -36,7 +36,8 @@ def walk(root: str, options: LoadOptions, report: LoadReport) -> Iterator[str]:
         shown = printable_path(path).removeprefix(prefix)
         report.warn(shown, f"cannot follow {pattern!r} without git")
 
-    files = IgnoreFiles(root if top is None else top, GIT_IGNORE_FILES, cannot_follow)
+    within = root if top is None else top
+    files = IgnoreFiles(within, lambda _: GIT_IGNORE_FILES, cannot_follow)
     rules = _rules_above(files, prefix, top is not None) if options.ignore else IgnoreRules()
     pending = [("", rules)]
     while pending:

@@ -50,6 +50,15 @@ def test_a_key_is_found_behind_long_names_and_at_the_end() -> None:
     ]
 
 
+@pytest.mark.parametrize("before", ["", "\n", "= ", "a" * 19 + " "])
+@pytest.mark.parametrize("after", ["", "\n", " " + "a" * 19])
+def test_the_shortest_key_is_found_at_every_end(before: str, after: str) -> None:
+    key = KEYS["AWS Access Key"]
+    assert len(key) == 20
+    found = [FoundKey(1 + before.count("\n"), "AWS Access Key")]
+    assert find_keys(f"{before}{key}{after}".encode()) == found
+
+
 def test_placeholders_and_words_are_no_keys() -> None:
     text = "AKIAIOSFODNN7EXAMPLE ghp_" + "x" * 36 + " xoxo AKIA, the ASIAn ghp_short k_live_on\n"
     assert find_keys(text.encode()) == []
