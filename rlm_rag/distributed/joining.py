@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import socket
 import sys
@@ -42,6 +43,8 @@ def join(address: str) -> int:
         from ray import init, nodes
     except ImportError as error:
         raise MissingExtraError(NO_RAY, hint=RAY_HINT) from error
+    # Its import sets the level. Of what is said there nothing is for the user of this package.
+    logging.getLogger("ray").setLevel(logging.ERROR)
     try:
         _connect(address, init)
     except (ConnectionError, ValueError, RuntimeError, OSError, TimeoutError) as error:

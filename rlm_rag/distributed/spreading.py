@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import logging
 import threading
 from typing import TYPE_CHECKING
 
@@ -37,8 +36,6 @@ def _join(address: str) -> None:
     global _joined
     with _lock:
         if _joined is None:
-            # Of what is said there nothing is for the user of this package.
-            logging.getLogger("ray").setLevel(logging.ERROR)
             try:
                 join(address)
             except RetrievalError as error:

@@ -21,7 +21,7 @@ from rlm_rag.evals.run_folder import RunFolder
 from rlm_rag.evals.runner import Progress, start
 from rlm_rag.trace.events import Answered, BlockOutput, Event, ReplyReceived, RunStarted
 from rlm_rag.trace.reader import read_trace
-from tests.engine.play import block, play
+from tests.engine.play import CHILD_MARK, block, first_prompt, play
 from tests.evals.toys import Toy, install
 from tests.servers.loopback import Received, Step, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -162,6 +162,41 @@ def test_children_on_nodes_that_die_are_begun_again_and_keep_the_limits_of_their
     assert sorted(each.run for each in trace.of_type(Answered)) == sorted(runs)
     assert openai_server.most_in_flight <= 3
     assert len(openai_server.received) <= found.usage.calls <= 60
+
+
+@pytest.mark.deep
+@ray_tests
+def test_a_question_that_is_interrupted_ends_its_children_and_says_nothing_of_rays(
+    mark: str, cluster: Any, openai_server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    def script(request: Received) -> Step:
+        if CHILD_MARK in first_prompt(request):
+            return reply("late", delay_seconds=60.0)
+        return block("rlm_query_batched(['Where is a?', 'Where is b?'])")
+
+    openai_server.script = script
+    (tmp_path / "a.md").write_text("# A\n")
+    words = f"ask --ray {cluster.address} --strategy rlm --model m --quiet {tmp_path} What?"
+    asking = subprocess.Popen(
+        [sys.executable, "-m", "rlm_rag", *words.split(), "--api-base", openai_server.api_base],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    until = time.monotonic() + 90.0
+    while len(openai_server.received) < 3:
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    assert hosts(mark, kind=b"WorkHost")
+    asking.send_signal(signal.SIGINT)
+    said, _ = asking.communicate(timeout=30)
+    assert (asking.returncode, "SIGTERM" in said) == (130, False)
+    assert said.startswith("No answer was reached")
+    while hosts(mark, kind=b"WorkHost") + hosts(mark, kind=b"Desk"):
+        assert time.monotonic() < until
+        time.sleep(0.2)
 
 
 @pytest.mark.deep
