@@ -23,6 +23,9 @@ PREPARE_SECONDS = 30.0
 _BATCH = 500
 _PACK = "tree_sitter_language_pack"
 _ANALYSIS = (
+    "bodies",
+    "body_rows",
+    "cuts",
     "definitions",
     "grammars",
     "headings",

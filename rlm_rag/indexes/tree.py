@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 from tree_sitter import Language, Node, Parser, Range
 
 from rlm_rag.errors import MissingExtraError
+from rlm_rag.indexes.cuts import Cut, without_bodies
 from rlm_rag.indexes.grammars import EXTRA, Grammar
 from rlm_rag.indexes.nesting import STATE, Source, nested, without_clauses
 from rlm_rag.indexes.places import Place, PlaceQuery, told
@@ -22,6 +24,11 @@ from rlm_rag.lines import line_starts
 MAX_DEFINITIONS = 50_000
 # Nodes looked at for what could not be read: more, and the text is of another language.
 _MOST_BROKEN = 5_000
+
+# Where a grammar missed one of these, it may have taken parts of a text for others. A closing brace
+# too many is one too many in the whole text as well.
+_ENDS = re.compile(rb"\{|\bend\b")
+_MISSING_ENDS = frozenset(("{", "}", "end"))
 
 _QUERIES = Path(__file__).with_name("queries")
 
@@ -55,7 +62,7 @@ def parsed_rows(data: bytes, grammar: Grammar) -> list[Row]:
     if grammar.preprocessed:
         found, broken = _preprocessed(loaded, source)
     else:
-        found, broken = _read(loaded, text)
+        found, broken = _read(loaded, text, source)
     if broken:
         found = _joined(found, _scanned(source, broken), source)
     found.sort(key=lambda one: (one.start, -one.end))
@@ -64,23 +71,49 @@ def parsed_rows(data: bytes, grammar: Grammar) -> list[Row]:
     return list(islice(nested(found, source), MAX_DEFINITIONS))
 
 
-def _read(loaded: _Loaded, text: bytes) -> tuple[list[Place], set[int]]:
-    """Return what the grammar finds, and the rows that it could not read."""
+def _read(loaded: _Loaded, text: bytes, source: Source) -> tuple[list[Place], set[int]]:
+    """Return what the grammar finds in a text as long as the source, and the rows it cannot read.
+
+    Bodies of functions that define nothing are not parsed, unless the rest cannot be read then.
+    """
+    cut = without_bodies(text, source.grammar.name)
+    if cut is not None:
+        root = loaded.parser.parse(cut.text).root_node
+        broken = _broken(root)
+        if not any(_concerns(cut, node) for node in broken):
+            return cut.restored(loaded.query.places(root)), _rows(broken, source, cut)
     root = loaded.parser.parse(text).root_node
-    return loaded.query.places(root), _broken_rows(root)
+    return loaded.query.places(root), _rows(_broken(root), source)
 
 
-def _broken_rows(root: Node) -> set[int]:
-    rows: set[int] = set()
+def _broken(root: Node) -> list[Node]:
+    broken: list[Node] = []
     waiting = [root] if root.has_error else []
     for _ in range(_MOST_BROKEN):
         if not waiting:
             break
         node = waiting.pop()
         if node.is_error or node.is_missing:
-            rows.update(range(node.start_point[0], node.end_point[0] + 1))
+            broken.append(node)
         else:
             waiting.extend(child for child in node.children if child.has_error)
+    return broken
+
+
+def _concerns(cut: Cut, node: Node) -> bool:
+    """Whether what could not be read may be so for what was left out, or for where it ends."""
+    start, end = node.start_byte, node.end_byte
+    ends = _ENDS.search(cut.text, start, end) or node.type in _MISSING_ENDS
+    return bool(ends) or cut.is_cut(start, end)
+
+
+def _rows(nodes: Iterable[Node], source: Source, cut: Cut | None = None) -> set[int]:
+    rows: set[int] = set()
+    for node in nodes:
+        start, end = node.start_byte, node.end_byte
+        if cut is not None:
+            start, end = cut.offset(start), cut.offset(end)
+        rows.update(range(source.row_at(start), source.row_at(end) + 1))
     return rows
 
 
@@ -88,7 +121,7 @@ def _preprocessed(loaded: _Loaded, source: Source) -> tuple[list[Place], set[int
     """Do what `_read` does for the first branch of each conditional, and add the others."""
     text = without_macros(source.text)
     first, others = branches(text, source.grammar.name)
-    found, broken = _read(loaded, first)
+    found, broken = _read(loaded, first, source)
     for one in found:
         told(one, first)
     if others:
@@ -107,7 +140,14 @@ def _ranges(spans: Iterable[tuple[int, int]], source: Source) -> list[Range]:
 
 def _joined(found: list[Place], others: Iterable[Place], source: Source) -> list[Place]:
     """Return what was found, and of the others what stands on a line where that name is not."""
-    known = {(source.row_at(told(one, source.text).name_start), one.name) for one in found}
+    others = [told(one, source.text) for one in others]
+    names = {one.name for one in others}
+    # To look up the row of a place takes longer than its name.
+    known = {
+        (source.row_at(one.name_start), one.name)
+        for one in found
+        if told(one, source.text).name in names
+    }
     return found + [one for one in others if (source.row_at(one.name_start), one.name) not in known]
 
 
