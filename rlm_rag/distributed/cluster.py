@@ -11,7 +11,7 @@ from rlm_rag.errors import UsageError
 LOCAL = "local"
 """The address that starts a cluster of this machine alone."""
 
-NO_RAY = "a corpus in shards needs the extra `ray`"
+NO_RAY = "work on a Ray cluster needs the extra `ray`"
 RAY_HINT = "pip install 'rlm-rag[ray]'"
 _ADDRESS = re.compile(r"local|auto|(?:\[[\da-fA-F:]+\]|[\w.-]+):\d{1,5}")
 
