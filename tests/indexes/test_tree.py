@@ -172,6 +172,17 @@ def test_a_comment_that_an_empty_line_parts_is_of_something_else() -> None:
     assert one_in("a.go", "// Of the file.\n\nfunc f() {}\n", "f").doc == ""
 
 
+def test_what_a_module_sets_in_any_branch_is_found() -> None:
+    source = (
+        "try:\n    import a\nexcept ImportError:\n    a = None\n"
+        "if b:\n    pass\nelif c:\n    d = 1\nelse:\n    if d:\n        e = 1\n"
+        "for f in g:\n    if f:\n        h = f\n"
+        "if i:\n    def j():\n        local = 1\n"
+    )
+    expected = "4 0 variable a, 8 0 variable d, 11 0 variable e, 14 0 variable h, 16 0 function j"
+    assert told("a.py", source) == expected
+
+
 def test_a_definition_ends_with_its_body() -> None:
     source = "class A:\n    def f(self):\n        x = (1,\n             2)\n\n\nB = 1\n"
     ends = {one.name: one.end_line for one in found_in("a.py", source)}
