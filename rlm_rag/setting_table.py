@@ -14,6 +14,14 @@ SANDBOXES = (
     *("auto", "bwrap", "namespaces", "landlock", "sandbox-exec", "job"),
     *("docker", "e2b", "modal", "daytona", "prime", "none"),
 )
+# What a run under one of these is told to know, at every run.
+WEAK_SANDBOXES = MappingProxyType(
+    {
+        "none": "no sandbox: code that the model writes runs with your own rights",
+        "job": "a weak sandbox: code that the model writes can read and write what you can, "
+        "and open connections",
+    }
+)
 STRATEGIES = ("auto", "rlm", "retrieve", "map-reduce", "direct")
 PROFILES = ("auto", "frontier", "standard", "small")
 _FILE_MODEL = re.compile(r"(?:scripted|replay)[:/]")

@@ -18,6 +18,8 @@ import rlm_rag
 from rlm_rag.api import load_origin
 from rlm_rag.errors import EmptyCorpusError, RetrievalError, SourceError, UsageError
 from rlm_rag.indexes.requests import Hit
+from rlm_rag.sandbox import layers
+from rlm_rag.sandbox.confine.unconfined import Unconfined
 
 DOCUMENTS = [
     {"path": "src/a.py", "content": "def backoff(attempt):\n    return 2 ** attempt\n"},
@@ -197,6 +199,15 @@ def test_arguments_of_the_wrong_kind_are_named() -> None:
         rlm_rag.Limits(calls=1.5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="corpus is closed"):
         rlm_rag.ask(corpus, "What is backoff?")
+
+
+def test_a_run_in_a_weak_sandbox_says_so_in_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Stands in for the layer of Windows.
+    monkeypatch.setitem(layers._BY_NAME, "job", Unconfined())
+    monkeypatch.setitem(layers._verdicts, "none", "")
+    corpus = [{"path": "a.txt", "content": "Alpha is the first."}]
+    answer = rlm_rag.ask(corpus, "What is alpha?", sandbox="job", trace=False)
+    assert any(warning.startswith("a weak sandbox") for warning in answer.warnings)
 
 
 def test_a_run_without_a_sandbox_says_so_in_its_answer() -> None:

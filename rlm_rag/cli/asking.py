@@ -13,7 +13,7 @@ from rlm_rag.cli.display import Display
 from rlm_rag.cli.model_options import ModelFlags
 from rlm_rag.cli.options import LIMIT_DEFAULTS, Command, decorated
 from rlm_rag.engine.limits import Limits
-from rlm_rag.setting_table import PROFILES, SANDBOXES, STRATEGIES, Value
+from rlm_rag.setting_table import PROFILES, SANDBOXES, STRATEGIES, WEAK_SANDBOXES, Value
 from rlm_rag.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def naming_options(command: Command) -> Command:
 def take_settings(options: Mapping[str, Value], *, sources: Sequence[str]) -> Settings:
     """Read the settings, `options` first; say on standard error what of them is to be known.
 
-    That is what was ignored, and that there is no sandbox.
+    That is what was ignored, and that there is no sandbox, or a weak one.
 
     Raises:
         SettingsError: as `read_settings`.
@@ -88,11 +88,8 @@ def take_settings(options: Mapping[str, Value], *, sources: Sequence[str]) -> Se
     settings = read_settings(options, limit_defaults=LIMIT_DEFAULTS, sources=sources)
     for warning in settings.warnings:
         streams.note(streams.one_line(f"warning: {warning}"))
-    if settings.sandbox == "none":
-        streams.note(
-            "warning: no sandbox: code that the model writes runs with your own rights "
-            f"({settings.origin('sandbox')})"
-        )
+    if (weakness := WEAK_SANDBOXES.get(settings.sandbox)) is not None:
+        streams.note(f"warning: {weakness} ({settings.origin('sandbox')})")
     return settings
 
 

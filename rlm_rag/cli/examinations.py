@@ -88,7 +88,10 @@ def _sandbox() -> Check:
     try:
         layer = choose_layer("auto")
     except RlmRagError as error:
-        return Check("sandbox", "failed", error.message, error.hint)
+        named = [
+            f"{name} starts where it is named" for name, wrong in verdicts().items() if not wrong
+        ]
+        return Check("sandbox", "failed", "; ".join([error.message, *named]), error.hint)
     others = [
         f"{name} {'passed too' if not wrong else f'did not: {wrong}'}"
         for name, wrong in verdicts().items()

@@ -39,7 +39,7 @@ from rlm_rag.loaders.commit import commit_of
 from rlm_rag.sandbox.layers import abandon_self_test, choose_layer
 from rlm_rag.sandbox.opening import Isolation
 from rlm_rag.sandbox.session import Said
-from rlm_rag.setting_table import PROFILES, STRATEGIES
+from rlm_rag.setting_table import PROFILES, STRATEGIES, WEAK_SANDBOXES
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.store import TraceStore, new_run_id
@@ -158,7 +158,7 @@ class Run:
             if ending.stop_reason == "interrupted" and not self._interrupted:
                 raise asyncio.CancelledError
             warnings = (
-                *_unconfined(self._options.sandbox),
+                *_weakness(self._options.sandbox),
                 *ending.notes,
                 *_cut(ending),
                 *lineup.warnings,
@@ -424,10 +424,9 @@ class Run:
         )
 
 
-def _unconfined(sandbox: str) -> tuple[str, ...]:
-    if sandbox != "none":
-        return ()
-    return ("no sandbox: code that the model writes runs with your own rights",)
+def _weakness(sandbox: str) -> tuple[str, ...]:
+    weakness = WEAK_SANDBOXES.get(sandbox)
+    return () if weakness is None else (weakness,)
 
 
 def _cut(ending: Ending) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 
 # Relative to the folder that holds the package; nothing else of it is needed by a worker.
@@ -33,6 +34,7 @@ WORKER_FILES = (
     "rlm_rag/sandbox/inside/services.py",
     "rlm_rag/sandbox/inside/snapshot.py",
     "rlm_rag/sandbox/inside/tasks.py",
+    *(("rlm_rag/sandbox/inside/windows.py",) if sys.platform == "win32" else ()),
     "rlm_rag/sandbox/inside/worker.py",
 )
 

@@ -18,12 +18,13 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rlm_rag.errors import SandboxUnavailableError, UsageError
 from rlm_rag.sandbox.cloud.providers import PROVIDERS, open_cloud
 from rlm_rag.sandbox.confine import probe
 from rlm_rag.sandbox.confine.bubblewrap import Bubblewrap
+from rlm_rag.sandbox.confine.job import Job
 from rlm_rag.sandbox.confine.landlock import Landlock
 from rlm_rag.sandbox.confine.namespaces import Namespaces
 from rlm_rag.sandbox.confine.seatbelt import Seatbelt
@@ -58,15 +59,26 @@ LAYER_NAMES = ("auto", *_BY_NAME, "docker", *PROVIDERS, "none")
 _OPEN_IN_DOCKER = frozenset(
     {"write to a device", "start a process", "ask the kernel about its networks"}
 )
+_NONE = (
+    "`--sandbox none` runs model-written code without any confinement and must be asked for by name"
+)
+_HINTS = {
+    "linux": f"install bubblewrap, or open user namespaces to this user; {_NONE}",
+    "win32": "run rlm-rag in WSL, or take `--sandbox docker` or a provider; `--sandbox job` bounds "
+    f"memory and processes alone, {_NONE}",
+}
 
 _PROBE_SECONDS = 15
+_PROBE_LIMITS = (
+    WorkerLimits(memory_bytes=probe.JOB_MEMORY_BYTES) if sys.platform == "win32" else WorkerLimits()
+)
 _PRINTED_BYTES = 1 << 20
 _FLAGS = ("-s", "-P", "-S", "-B")
 _WORKS = "the corpus and the scratch folder: work"
 
 _lock = threading.Lock()
 _verdicts: dict[str, str] = {}
-_probing: list[subprocess.Popen[bytes]] = []
+_probing: list[tuple[subprocess.Popen[bytes], Job | None]] = []
 
 
 def choose_layer(name: str = "auto", *, image: str = DEFAULT_IMAGE) -> Isolation:
@@ -76,7 +88,7 @@ def choose_layer(name: str = "auto", *, image: str = DEFAULT_IMAGE) -> Isolation
     isolation is its own, and not tested.
 
     A self-test runs once a process, at the first use of its layer, and takes about 50 ms.
-    `none` confines nothing and is never chosen unless named.
+    `none` confines nothing, and `job` next to nothing: neither is chosen unless named.
 
     Raises:
         UsageError: there is no layer of that name.
@@ -90,11 +102,18 @@ def choose_layer(name: str = "auto", *, image: str = DEFAULT_IMAGE) -> Isolation
     if name in PROVIDERS:
         return open_cloud(name)
     asked = _CONFINING if name == "auto" else (_BY_NAME.get(name) or Docker(image),)
+    found = []
     for layer in asked:
-        if not verdict(layer):
+        against = (weakness(layer) if name == "auto" else "") or verdict(layer)
+        if not against:
             return layer
-    found = "; ".join(f"{layer.name}: {verdict(layer)}" for layer in asked)
-    raise _none_works(name, found, image)
+        found.append(f"{layer.name}: {against}")
+    raise _none_works(name, "; ".join(found), image)
+
+
+def weakness(layer: Layer) -> str:
+    """Return what keeps a layer that works from being chosen unless it is named; "" if nothing."""
+    return layer.weakness if isinstance(layer, JobObject) else ""
 
 
 def _none_works(name: str, found: str, image: str) -> SandboxUnavailableError:
@@ -104,14 +123,14 @@ def _none_works(name: str, found: str, image: str) -> SandboxUnavailableError:
             hint=f"start the engine, or get the image: docker pull {image}",
         )
     if name != "auto":
+        hint = "`--sandbox auto` takes the strongest that does, and `rlm-rag doctor` names it"
         return SandboxUnavailableError(
             f"the sandbox {name} does not work on this machine ({found})",
-            hint="`--sandbox auto` takes the strongest that does, and `rlm-rag doctor` names it",
+            hint=_HINTS["win32"] if sys.platform == "win32" else hint,
         )
     return SandboxUnavailableError(
         f"no sandbox works on this machine ({found})",
-        hint="install bubblewrap, or open user namespaces to this user; `--sandbox none` runs "
-        "model-written code without any confinement and must be asked for by name",
+        hint=_HINTS.get(sys.platform, _HINTS["linux"]),
     )
 
 
@@ -132,14 +151,10 @@ def verdicts() -> dict[str, str]:
 def self_test(layer: Layer) -> list[str]:
     """Return what `layer` does not hold against, or why it does not start; empty where it holds.
 
-    One that is known to be weak is not tried.
-
     Raises:
         SandboxUnavailableError: the temporary folder has no room for the test, or it was
             abandoned.
     """
-    if isinstance(layer, JobObject) and sys.platform == "win32":
-        return [layer.weakness]
     with _canaries() as canaries:
         try:
             printed, said = _probe(layer, canaries)
@@ -178,12 +193,12 @@ def _canaries() -> Iterator[_Canaries]:
     abstract = f"rlm-rag-{secrets.token_hex(8)}"
     with contextlib.ExitStack() as stack:
         folder = _canary_folder(stack)
-        # Named through a descriptor, since a socket's path holds no more than 107 bytes.
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        stack.callback(os.close, handle)
         port = 0
         addresses: list[tuple[int, Any]] = [(socket.AF_INET, ("127.0.0.1", 0))]
         if sys.platform == "linux":
+            # Named through a descriptor, since a socket's path holds no more than 107 bytes.
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, handle)
             addresses.append((socket.AF_UNIX, f"/proc/self/fd/{handle}/socket"))
             addresses.append((socket.AF_UNIX, f"\0{abstract}"))
         for family, address in addresses:
@@ -223,7 +238,7 @@ def _probe(layer: Layer, canaries: _Canaries) -> tuple[list[str], str]:
         launch = layer.launch(
             program,
             packed_path=str(canaries.packed),
-            limits=WorkerLimits(),
+            limits=_PROBE_LIMITS,
             info_fd=info.fileno(),
         )
         try:
@@ -241,19 +256,28 @@ def _run_probe(launch: Launch, info_fd: int) -> tuple[bytes, bytes]:
     with report_file() as printed, report_file() as said:
         with Path(os.devnull).open("rb") as nothing:
             ends = (nothing.fileno(), printed.fileno(), said.fileno())
-            process = start_process(launch, ends, info_fd)
-        _probing.append(process)
+            process, job = start_process(launch, ends, info_fd)
+        probing = (process, job)
+        _probing.append(probing)
         try:
             process.wait(timeout=_PROBE_SECONDS)
         except BaseException:
-            _kill_group(process)
+            _kill(process, job)
             process.wait()
             raise
-        texts = [os.pread(file.fileno(), _PRINTED_BYTES, 0) for file in (printed, said)]
-    if process not in _probing:
+        finally:
+            if job is not None:
+                job.close()
+        texts = [_text(file) for file in (printed, said)]
+    if probing not in _probing:
         raise _AbandonedError("the sandbox's self-test was interrupted")
-    _probing.remove(process)
+    _probing.remove(probing)
     return texts[0], texts[1]
+
+
+def _text(file: BinaryIO) -> bytes:
+    file.seek(0)
+    return file.read(_PRINTED_BYTES)
 
 
 class _AbandonedError(SandboxUnavailableError):
@@ -263,11 +287,14 @@ class _AbandonedError(SandboxUnavailableError):
 def abandon_self_test() -> None:
     """End the self-tests that run in other threads now, for a process that is interrupted."""
     while _probing:
-        process = _probing.pop()
+        process, job = _probing.pop()
         if process.returncode is None:
-            _kill_group(process)
+            _kill(process, job)
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes], job: Job | None) -> None:
+    if job is not None:
+        job.end()
+        return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

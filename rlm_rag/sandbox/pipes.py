@@ -1,23 +1,41 @@
-"""The host's ends of a worker's pipes, without a thread and without blocking the event loop."""
+"""The host's ends of a worker's pipes, which do not block the event loop.
+
+There is no thread but on Windows, whose event loops cannot wait for a pipe (`threaded`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections import deque
+from collections.abc import Callable
 
 from rlm_rag.errors import ProtocolError, WorkerLostError
 from rlm_rag.sandbox import frames
+from rlm_rag.sandbox.threaded import ThreadOutbox, ThreadReader
 
 # What a pipe holds; memory for more would be mapped anew at each read.
 _READ_BYTES = 1 << 16
 _STDERR_TAIL_BYTES = 4096
 # What a launcher and an interpreter have to say is far less; the rest is left in the pipe.
 _STDERR_BYTES = 1 << 20
-_TAIL_READS = 16
+_FLUSH_READS = 16
 # What is read ahead of the receiver; beyond it the worker's pipe is left to fill.
 _AHEAD_FRAMES = 256
 _AHEAD_BYTES = 4 << 20
+
+
+def open_outbox(descriptor: int) -> Outbox | ThreadOutbox:
+    """Return what writes to `descriptor`, and closes it."""
+    return ThreadOutbox(descriptor) if sys.platform == "win32" else Outbox(descriptor)
+
+
+def _open_reader(descriptor: int, take: Callable[[bytes], None]) -> Reader | ThreadReader:
+    """Return what reads `descriptor`, once told to resume, and closes it."""
+    if sys.platform == "win32":
+        return ThreadReader(descriptor, _READ_BYTES, take)
+    return Reader(descriptor, take)
 
 
 class Outbox:
@@ -87,21 +105,57 @@ class Outbox:
             os.close(self._descriptor)
 
 
+class Reader:
+    """Hands what a pipe has to `take`, a piece at a time; b"" is its end."""
+
+    def __init__(self, descriptor: int, take: Callable[[bytes], None]) -> None:
+        self._descriptor = descriptor
+        self._take = take
+        self._reading = False
+        os.set_blocking(descriptor, False)
+
+    def resume(self) -> None:
+        if not self._reading:
+            self._reading = True
+            asyncio.get_running_loop().add_reader(self._descriptor, self._read)
+
+    def pause(self) -> None:
+        if self._reading:
+            self._reading = False
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+
+    def flush(self) -> None:
+        """Hand over what an ended worker left."""
+        for _ in range(_FLUSH_READS):
+            if not self._read():
+                break
+
+    def close(self) -> None:
+        self.pause()
+        os.close(self._descriptor)
+
+    def _read(self) -> bool:
+        try:
+            data = os.read(self._descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        self._take(data)
+        return bool(data)
+
+
 class Inbox:
     """The reading end: splits the worker's bytes into frames, a bounded number ahead."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
         self._frames: deque[bytes] = deque()
         self._pieces: list[bytes] = []
         self._size = 0
         self._ahead = 0
-        self._ended = False
+        self._ended = self._closed = False
         self._error: ProtocolError | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._reading = False
-        os.set_blocking(descriptor, False)
-        self._resume()
+        self._reader = _open_reader(descriptor, self._take)
+        self._reader.resume()
 
     async def receive(self) -> bytes:
         while not self._frames:
@@ -109,7 +163,7 @@ class Inbox:
                 raise self._error
             if self._ended:
                 return b""
-            self._resume()
+            self._reader.resume()
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
@@ -119,20 +173,8 @@ class Inbox:
         self._ahead -= len(frame)
         return frame
 
-    def _resume(self) -> None:
-        if not self._reading and not self._ended:
-            self._reading = True
-            asyncio.get_running_loop().add_reader(self._descriptor, self._read)
-
-    def _pause(self) -> None:
-        if self._reading:
-            self._reading = False
-            asyncio.get_running_loop().remove_reader(self._descriptor)
-
-    def _read(self) -> None:
-        try:
-            data = os.read(self._descriptor, _READ_BYTES)
-        except BlockingIOError:
+    def _take(self, data: bytes) -> None:
+        if self._ended:
             return
         if not data:
             self._end(None)
@@ -154,12 +196,12 @@ class Inbox:
             self._end(ProtocolError(f"a frame is longer than {frames.MAX_FRAME_BYTES:,} bytes"))
             return
         if len(self._frames) >= _AHEAD_FRAMES or self._ahead >= _AHEAD_BYTES:
-            self._pause()
+            self._reader.pause()
         if self._frames:
             self._wake()
 
     def _end(self, error: ProtocolError | None) -> None:
-        self._pause()
+        self._reader.pause()
         self._ended, self._error = True, error
         self._pieces = []
         self._wake()
@@ -169,42 +211,35 @@ class Inbox:
             self._waiter.set_result(None)
 
     def close(self) -> None:
-        if self._descriptor >= 0:
+        if not self._closed:
+            self._closed = True
             self._end(self._error)
-            os.close(self._descriptor)
-            self._descriptor = -1
+            self._reader.close()
 
 
 class Tail:
     """The last bytes of a worker's first stderr: what its launcher and interpreter said."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
         self._kept = b""
         self._left = _STDERR_BYTES
-        os.set_blocking(descriptor, False)
-        asyncio.get_running_loop().add_reader(descriptor, self._read)
+        self._closed = False
+        self._reader = _open_reader(descriptor, self._take)
+        self._reader.resume()
 
-    def _read(self) -> bool:
-        try:
-            data = os.read(self._descriptor, _READ_BYTES)
-        except BlockingIOError:
-            return False
+    def _take(self, data: bytes) -> None:
         self._kept = (self._kept + data)[-_STDERR_TAIL_BYTES:]
         self._left -= len(data)
         if not data or self._left < 0:
-            asyncio.get_running_loop().remove_reader(self._descriptor)
-        return bool(data)
+            self._reader.pause()
 
     def text(self) -> str:
-        for _ in range(_TAIL_READS):
-            if self._descriptor < 0 or not self._read():
-                break
+        if not self._closed:
+            self._reader.flush()
         return self._kept.decode("utf-8", "replace")
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            self.text()
-            asyncio.get_running_loop().remove_reader(self._descriptor)
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if not self._closed:
+            self._reader.flush()
+            self._closed = True
+            self._reader.close()

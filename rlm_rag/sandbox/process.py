@@ -17,7 +17,8 @@ from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.boot import boot_command
 from rlm_rag.sandbox.confine.verify import unsealed
 from rlm_rag.sandbox.confine.view import Launch, Layer, Program, WorkerLimits, report_file
-from rlm_rag.sandbox.pipes import Inbox, Outbox, Tail
+from rlm_rag.sandbox.holds import ended
+from rlm_rag.sandbox.pipes import Inbox, Tail, open_outbox
 from rlm_rag.sandbox.spawn import Spawned, spawn
 
 _KILL_GRACE_SECONDS = 5.0
@@ -44,8 +45,8 @@ class ProcessTransport:
         self._launch = launch
         self._worker = spawned.worker
         self._verified = False
-        self._worker_handle = spawned.worker_handle
-        self._outbox = Outbox(spawned.stdin)
+        self._hold = spawned.hold()
+        self._outbox = open_outbox(spawned.stdin)
         self._inbox = Inbox(spawned.stdout)
         self._stderr = Tail(spawned.stderr)
         self._kill: asyncio.Task[None] | None = None
@@ -70,18 +71,14 @@ class ProcessTransport:
         try:
             how = f"signal {signal.Signals(number).name}"
         except ValueError:
-            how = f"exit code {code}"
+            # Windows has a number of 32 bits for each way to crash.
+            how = f"exit code {code}" if code < 1 << 16 else f"exit code {code:#x}"
         said = self._stderr.text().strip()
         return f"{how}: {said}" if said else how
 
     def cpu_seconds(self) -> float:
         """Return what the worker has computed so far; 0 where it is gone, or the system is odd."""
-        # Linux's clock of a process (clock_getcpuclockid(3)): 0.5 us, its line of /proc 20 us,
-        # and each call of a batch asks twice.
-        try:
-            return time.clock_gettime((~self._worker << 3) | 2)
-        except OSError:
-            return 0.0
+        return self._hold.cpu_seconds()
 
     def send(self, data: bytes) -> asyncio.Future[None]:
         """Write whole frames, newline included, in the order of the calls; done once written.
@@ -122,43 +119,27 @@ class ProcessTransport:
         """
         await self.send(frames.encode({"t": "interrupt"}))
         # A frame does not reach code that holds the interpreter's lock; a signal may.
-        with contextlib.suppress(ProcessLookupError):
-            if self._worker_handle is not None:
-                signal.pidfd_send_signal(self._worker_handle, signal.SIGINT)
-            elif self._process.poll() is None:
-                self._process.send_signal(signal.SIGINT)
+        self._hold.interrupt()
 
     async def kill(self) -> None:
         """End the worker and all it started; idempotent; nothing of it is left on return."""
         if self._kill is None:
-            self._signal_all()
+            self._hold.end()
             self._kill = asyncio.ensure_future(self._reap())
         # A cancelled caller leaves the reaping to itself, so that nothing is left half ended.
         await asyncio.shield(self._kill)
 
-    def _signal_all(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            if self._worker_handle is not None:
-                # The launcher is spared: it ends once the worker's namespace is empty.
-                signal.pidfd_send_signal(self._worker_handle, signal.SIGKILL)
-            elif self._process.poll() is None:
-                os.killpg(self._process.pid, signal.SIGKILL)
-
     async def _reap(self) -> None:
-        # Its launcher may have died first, and then does not stand for the worker's end.
-        if self._worker_handle is not None:
-            with contextlib.suppress(TimeoutError):
-                await _readable(self._worker_handle, _KILL_GRACE_SECONDS)
-        if not await _ended(self._process, _KILL_GRACE_SECONDS):
+        await self._hold.gone(_KILL_GRACE_SECONDS)
+        if not await ended(self._process, _KILL_GRACE_SECONDS):
             self._process.kill()
-            await _ended(self._process, _KILL_GRACE_SECONDS)
+            await ended(self._process, _KILL_GRACE_SECONDS)
         if self._launch.stop:
             await asyncio.to_thread(run_stop, self._launch)
         self._stderr.close()
         self._outbox.close()
         self._inbox.close()
-        if self._worker_handle is not None:
-            os.close(self._worker_handle)
+        self._hold.close()
         if self._folder is not None:
             self._folder.close()
         if self._process.poll() is None:
@@ -177,9 +158,8 @@ async def open_worker(
     It ends with this process, and not with the thread that asked for it.
 
     Raises:
-        SandboxUnavailableError: the layer, or the process, could not be started; on Windows, none.
+        SandboxUnavailableError: the layer, or the process, could not be started.
     """
-    _check_system()
     limits = limits or WorkerLimits()
     packed = None if packed_path is None else str(packed_path)
     with report_file() as info:
@@ -204,13 +184,6 @@ async def open_worker(
                     f"the {layer.name} layer did not start a worker ({ended or error})"
                 ) from error
             raise
-
-
-def _check_system() -> None:
-    if sys.platform == "win32":
-        raise SandboxUnavailableError(
-            "workers do not run on Windows yet", hint="run rlm-rag in WSL, or at a provider"
-        )
 
 
 def run_stop(launch: Launch) -> None:
@@ -286,36 +259,3 @@ def _process_limit(limits: WorkerLimits) -> int:
     """Kernels before 5.14 count every process of the user, not the namespace's own."""
     major, minor = (int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
     return limits.processes if (major, minor) >= (5, 14) else max(limits.processes, 1 << 15)
-
-
-async def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait until `process` has ended, without reaping it before `poll` sees it."""
-    if process.poll() is not None:
-        return True
-    try:
-        if sys.platform != "linux":
-            await asyncio.to_thread(process.wait, seconds)
-            return True
-        handle = os.pidfd_open(process.pid)
-        try:
-            await _readable(handle, seconds)
-        finally:
-            os.close(handle)
-    except (TimeoutError, subprocess.TimeoutExpired):
-        return False
-    return True
-
-
-async def _readable(descriptor: int, seconds: float) -> None:
-    """Wait until `descriptor` has something to read, or has ended.
-
-    Raises:
-        TimeoutError: not within `seconds`.
-    """
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(descriptor, ready.set)
-    try:
-        await asyncio.wait_for(ready.wait(), seconds)
-    finally:
-        loop.remove_reader(descriptor)

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from rlm_rag.errors import SandboxUnavailableError
+from rlm_rag.sandbox.confine.job import Job
 from rlm_rag.sandbox.confine.view import Launch
+from rlm_rag.sandbox.holds import Hold
+
+# DETACHED_PROCESS: a worker could write to the console of its host, and read what is typed there.
+_WITHOUT_CONSOLE = 0x8
 
 
 class _Lasting:
@@ -37,13 +43,18 @@ _lasting = _Lasting()
 class Spawned:
     """A started process and this side's ends of its pipes."""
 
-    __slots__ = ("process", "stderr", "stdin", "stdout", "worker", "worker_handle")
+    __slots__ = ("_job", "process", "stderr", "stdin", "stdout", "worker", "worker_handle")
 
-    def __init__(self, process: subprocess.Popen[bytes], ends: list[int]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], job: Job | None, ends: list[int]) -> None:
         self.process = process
+        self._job = job
         self.stdin, self.stdout, self.stderr = ends
         self.worker = process.pid
         self.worker_handle: int | None = None
+
+    def hold(self) -> Hold | Job:
+        """Return what interrupts and ends the worker."""
+        return self._job or Hold(self.process, self.worker, self.worker_handle)
 
 
 def spawn(launch: Launch, info_fd: int) -> Spawned:
@@ -56,7 +67,7 @@ def spawn(launch: Launch, info_fd: int) -> Spawned:
     theirs = (pipes[0][0], pipes[1][1], pipes[2][1])
     ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
     try:
-        return Spawned(start_process(launch, theirs, info_fd), ours)
+        return Spawned(*start_process(launch, theirs, info_fd), ours)
     except OSError as error:
         for descriptor in ours:
             os.close(descriptor)
@@ -70,8 +81,10 @@ def spawn(launch: Launch, info_fd: int) -> Spawned:
 
 def start_process(
     launch: Launch, ends: tuple[int, int, int], info_fd: int
-) -> subprocess.Popen[bytes]:
+) -> tuple[subprocess.Popen[bytes], Job | None]:
     """Start a launch's process with `ends` as its stdin, stdout and stderr.
+
+    On Windows it is in a job, which is returned too.
 
     Raises:
         OSError: its program could not be started.
@@ -82,7 +95,23 @@ def start_process(
         argv = (*argv, str(ends[0]), str(ends[1]))
         passed |= set(ends[:2])
         ends = (subprocess.DEVNULL, subprocess.DEVNULL, ends[2])
-    return _lasting.start(launch, argv, ends, passed)
+    process = _lasting.start(launch, argv, ends, passed)
+    return process, _job_around(process, launch) if sys.platform == "win32" else None
+
+
+def _job_around(process: subprocess.Popen[bytes], launch: Launch) -> Job:
+    # It was not started suspended, as which it would stay for ever if this host ended here: until
+    # it is sent a frame it runs no code but ours.
+    try:
+        job = Job.around(process.pid, launch.job_memory_bytes)
+        if not job.holds():
+            job.close()
+            raise OSError("the system says that the worker is not in its job object")
+    except OSError:
+        process.kill()
+        process.wait()
+        raise
+    return job
 
 
 def _popen(
@@ -98,4 +127,5 @@ def _popen(
         cwd="/",
         pass_fds=tuple(passed),
         start_new_session=True,
+        creationflags=_WITHOUT_CONSOLE if sys.platform == "win32" else 0,
     )

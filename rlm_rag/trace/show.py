@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rlm_rag.counts import counted
+from rlm_rag.setting_table import WEAK_SANDBOXES
 from rlm_rag.shown import printable
 from rlm_rag.trace.events import (
     Answered,
@@ -113,6 +114,8 @@ class _View:
         commit = f", commit={_one_line(event.commit)}" if event.commit else ""
         yield f"Corpus: {_pairs(event.corpus)}{commit}"
         yield f"Sandbox {_one_line(event.sandbox)}, rlm-rag {_one_line(event.version)}"
+        if event.sandbox in WEAK_SANDBOXES:
+            yield f"Warning: {WEAK_SANDBOXES[event.sandbox]}"
 
     def _output(self, event: BlockOutput) -> Iterator[str]:
         waited = f", {event.waited_seconds:.2f} s of it waiting" if event.waited_seconds else ""

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -141,6 +142,20 @@ def test_no_sandbox_is_said_at_each_run(rlm_rag: Run, repo: Path, tmp_path: Path
     )
     assert done.returncode == 0, done.stderr
     assert "no sandbox" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a weak sandbox starts there")
+def test_a_weak_sandbox_is_said_and_takes_no_other_in_its_place(
+    rlm_rag: Run, repo: Path, tmp_path: Path
+) -> None:
+    model = script(tmp_path, ready("done"))
+    done = rlm_rag(
+        "ask", str(repo), QUESTION, "--model", model, "--sandbox", "job", "--quiet", "--no-trace"
+    )
+    assert done.returncode == 2, done.stderr
+    assert "warning: a weak sandbox: " in done.stderr
+    assert "the sandbox job does not work on this machine" in done.stderr
+    assert "done" not in done.stdout
 
 
 @pytest.mark.parametrize(

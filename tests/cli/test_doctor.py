@@ -10,6 +10,8 @@ import pytest
 from rlm_rag.api import load_sources
 from rlm_rag.cli import doctor, examinations
 from rlm_rag.cli.main import main
+from rlm_rag.sandbox import layers
+from rlm_rag.sandbox.confine.windows import JobObject
 from tests.servers.loopback import raw
 from tests.servers.openai_chat import OpenAiChatServer
 
@@ -92,6 +94,17 @@ def test_without_git_it_is_told_what_is_lost_and_what_to_install(
     (tmp_path / "git").write_text("no program")
     (tmp_path / "git").chmod(0o755)
     assert "does not run: " in examinations._git().detail
+
+
+def test_a_weak_sandbox_that_starts_is_told_and_does_not_pass(here: pytest.MonkeyPatch) -> None:
+    here.setattr("sys.platform", "win32")
+    here.setattr(layers, "_CONFINING", (JobObject(),))
+    here.setattr(layers, "_verdicts", {"job": ""})
+    check = examinations._sandbox()
+    assert check.status == "failed"
+    assert "files and network open); job starts where it is named" in check.detail
+    here.setitem(layers._verdicts, "job", "start a process: OPEN")
+    assert "starts where" not in examinations._sandbox().detail
 
 
 def test_a_model_without_its_key_fails(here: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from rlm_rag.trace.events import (
 from rlm_rag.trace.reader import read_trace
 from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.show import MAX_TEXT_LINES, render
+from rlm_rag.trace.view.parts import run_parts
 
 USAGE = {"calls": 1, "input_tokens": 1200, "output_tokens": 30, "usd": 0.002}
 
@@ -145,6 +146,17 @@ def test_a_run_is_told_from_its_question_to_its_answer(shown):
     for piece in told:
         assert piece in text[position:], piece
         position = text.index(piece, position)
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "told"), [("job", "a weak sandbox: "), ("none", "no sandbox: "), ("bwrap", "")]
+)
+def test_a_run_whose_sandbox_held_little_says_so(shown, sandbox, told):
+    lines = shown([start(sandbox=sandbox)])
+    warnings = [line for line in lines if line.startswith("Warning: ")]
+    assert [line.startswith("Warning: " + told) for line in warnings] == [True] * bool(told)
+    parts = {part.label: part.value for part in run_parts(start(sandbox=sandbox))}
+    assert ["sandbox", sandbox if not told else f"{sandbox}: {warnings[0][9:]}"] in parts["Set-up"]
 
 
 def test_nothing_that_a_model_or_a_corpus_wrote_reaches_the_terminal_raw(shown):

@@ -12,11 +12,11 @@ from rlm_rag.errors import SandboxUnavailableError
 from rlm_rag.sandbox.boot import SOURCE_ROOT
 from rlm_rag.sandbox.confine.identity import worker_identity
 from rlm_rag.sandbox.confine.launch_line import launch_line
+from rlm_rag.sandbox.confine.libraries import library_files
 from rlm_rag.sandbox.confine.linked import link_libraries
 from rlm_rag.sandbox.confine.sealed import sealed
 from rlm_rag.sandbox.confine.view import (
     DEVICES,
-    LIBRARIES_INSIDE,
     Launch,
     Program,
     View,
@@ -51,13 +51,13 @@ class Landlock:
         if sys.platform != "linux":
             raise SandboxUnavailableError("Landlock exists on Linux alone")
         view = worker_view(packed_path, limits.packages)
-        folder = _linked(view)
-        libraries = [] if folder is None else [str(folder.path)]
-        sources = [*(mount.source for mount in view.mounts), *libraries]
+        folder = ScratchFolder()
+        link_libraries(folder.path, library_files(limits.packages))
+        sources = [*(mount.source for mount in view.mounts), str(folder.path)]
         identity = worker_identity(sources, needs=0, whole_path=True)
         command = sealed(
             program(str(SOURCE_ROOT), view.python),
-            readable=[*_shown(view), *libraries, *DEVICES],
+            readable=[*_shown(view), str(folder.path), *DEVICES],
             listed=_listed(view),
             writable=("/dev/null",),
             landlock=_LOWEST_VERSION,
@@ -71,18 +71,9 @@ class Landlock:
             corpus,
             folder,
             reports_pid=False,
-            libraries=NOWHERE if folder is None else str(folder.path),
+            libraries=str(folder.path),
             kept=identity.kept,
         )
-
-
-def _linked(view: View) -> ScratchFolder | None:
-    """A folder of links to the packages that `view` would mount; None where there are none."""
-    if not any(mount.target.startswith(f"{LIBRARIES_INSIDE}/") for mount in view.mounts):
-        return None
-    folder = ScratchFolder()
-    link_libraries(folder.path, view)
-    return folder
 
 
 def _shown(view: View) -> Iterator[str]:

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from rlm_rag.sandbox.confine.view import LIBRARIES_INSIDE, View
 
+def link_libraries(folder: Path, files: Iterable[tuple[str, str]]) -> Path:
+    """Make `folder` look like a worker's folder of libraries, and return it.
 
-def link_libraries(folder: Path, view: View) -> Path:
-    """Make `folder` look like what `view` would mount at `LIBRARIES_INSIDE`, and return it."""
+    `files` are what `libraries.library_files` returns.
+    """
     folder.mkdir(exist_ok=True)
-    for mount in view.mounts:
-        if mount.target.startswith(f"{LIBRARIES_INSIDE}/"):
-            link = folder / mount.target.removeprefix(f"{LIBRARIES_INSIDE}/")
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(mount.source)
+    for path, name in files:
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if sys.platform == "win32":
+            _link_or_copy(Path(path), place)
+        else:
+            place.symlink_to(path)
     return folder
+
+
+def _link_or_copy(path: Path, place: Path) -> None:
+    """Copy what cannot be linked: on Windows that takes a privilege."""
+    with suppress(OSError):
+        place.symlink_to(path, target_is_directory=path.is_dir())
+    if not place.exists():
+        _copy(path, place)
+
+
+def _copy(path: Path, place: Path) -> None:
+    if path.is_dir():
+        shutil.copytree(path, place, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        shutil.copyfile(path, place)

@@ -3,7 +3,8 @@
     probe HOST_PID CANARY_FILE TCP_PORT SOCKET_PATH ABSTRACT_NAME CORPUS
 
 It prints one line `NAME blocked` or `NAME OPEN` for each attempt, and `NAME works` for what a
-worker needs; `CORPUS` is the packed file as it should be seen.
+worker needs; `CORPUS` is the packed file as it should be seen. On Windows it tries what a job
+holds against, under a limit of `JOB_MEMORY_BYTES`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+JOB_MEMORY_BYTES = 128 << 20
 
 
 def _connect(family: int, address: object) -> None:
@@ -49,6 +52,14 @@ def _start_process() -> None:
     os.waitpid(child, 0)
 
 
+def _start_program() -> None:
+    import subprocess
+
+    nowhere = subprocess.DEVNULL
+    if subprocess.call([sys.executable, "-S", "-c", ""], stdin=nowhere, stdout=nowhere):
+        raise OSError("it was ended")
+
+
 def _ask_about_networks() -> None:
     if not hasattr(_socket, "AF_NETLINK"):
         raise OSError("this system has no such sockets")
@@ -65,6 +76,11 @@ def _see_host(pid: int) -> None:
 
 def attempts(arguments: list[str]) -> dict[str, Callable[[], object]]:
     """Return what must fail inside a layer, by name; each raises where the layer holds."""
+    if sys.platform == "win32":
+        return {
+            "start a process": _start_program,
+            "take more memory than it may": lambda: bytearray(2 * JOB_MEMORY_BYTES),
+        }
     pid, canary, port, path, abstract, corpus = arguments
     folder = os.path.dirname(canary)
     return {
@@ -97,7 +113,7 @@ def main(arguments: list[str]) -> None:
         try:
             attempt()
             outcome = "OPEN"
-        except OSError:
+        except (OSError, MemoryError):
             outcome = "blocked"
         print(name, outcome, sep=": ")
     _read_corpus(arguments[-1])

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from rlm_rag.errors import SandboxUnavailableError
 from rlm_rag.sandbox.boot import SOURCE_ROOT
+from rlm_rag.sandbox.confine.libraries import library_files
 from rlm_rag.sandbox.confine.linked import link_libraries
 from rlm_rag.sandbox.confine.view import (
     Launch,
@@ -46,11 +47,11 @@ class Seatbelt:
         del info_fd
         if sys.platform != "darwin":
             raise SandboxUnavailableError("sandbox-exec exists on macOS alone")
-        view = worker_view(packed_path, limits.packages)
+        view, files = worker_view(packed_path, limits.packages), library_files(limits.packages)
         folder = ScratchFolder()
         (folder.path / "worker").mkdir(mode=0o700)
         scratch = os.path.realpath(folder.path / "worker")
-        libraries = os.path.realpath(link_libraries(folder.path / "libraries", view))
+        libraries = os.path.realpath(link_libraries(folder.path / "libraries", files))
         readable = [*(mount.source for mount in view.mounts), libraries]
         text = profile(view.python, readable=readable, hidden=view.hidden, scratch=scratch)
         argv = [_SANDBOX_EXEC, "-p", text, *program(str(SOURCE_ROOT), view.python)]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rlm_rag.sandbox.boot import SOURCE_ROOT
 from rlm_rag.sandbox.confine.libraries import library_files
+from rlm_rag.sandbox.confine.linked import link_libraries
 from rlm_rag.sandbox.confine.view import (
     Launch,
     Program,
@@ -33,17 +34,17 @@ class Unconfined:
         folder = ScratchFolder()
         scratch = folder.path / "worker"
         scratch.mkdir(mode=0o700)
-        libraries = folder.path / "libraries"
-        for path, name in library_files(limits.packages):
-            link = libraries / name
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(path)
+        libraries = link_libraries(folder.path / "libraries", library_files(limits.packages))
         command = program(str(SOURCE_ROOT), interpreter())
         if sys.platform == "linux":
             plain = [interpreter(), "-I", "-S", "-B", _LAUNCHER, "parent", str(os.getpid())]
             command = [*plain, "plain", str(scratch), "run", *command]
         corpus = None if packed_path is None else str(Path(packed_path).resolve())
         environment = inside_environment(str(scratch))
+        if sys.platform == "win32":
+            # The interpreter does not start without SYSTEMROOT; texts are UTF-8 there, too.
+            root = os.environ.get("SYSTEMROOT", "")
+            environment |= {"PYTHONUTF8": "1", "USERPROFILE": str(scratch), "SYSTEMROOT": root}
         return Launch(
             tuple(command),
             environment,

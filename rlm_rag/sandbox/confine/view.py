@@ -85,7 +85,8 @@ class Launch:
     arguments, and that no process between holds either open; `libraries` is the folder of
     packages as the worker sees it; `stop` is a command that ends a worker which is no process of
     this host, and is limited by its own command then; `kept` is the mask of capabilities that a
-    sealed worker keeps, None where it is not sealed.
+    sealed worker keeps, None where it is not sealed; `job_memory_bytes` bounds the private memory
+    of a worker of Windows, and it to one process, 0 where nothing does.
     """
 
     argv: tuple[str, ...]
@@ -97,6 +98,7 @@ class Launch:
     libraries: str = LIBRARIES_INSIDE
     stop: tuple[str, ...] = ()
     kept: int | None = None
+    job_memory_bytes: int = 0
 
 
 class Layer(Protocol):

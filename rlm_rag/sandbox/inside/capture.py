@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import codecs
-import fcntl
 import os
-import select
 import sys
 from _thread import allocate_lock, start_new_thread
 
 from rlm_rag.sandbox.inside.channel import private_copy
 from rlm_rag.sandbox.inside.display import join_cut
+
+try:
+    import fcntl
+    from os import read
+    from select import POLLIN, poll
+except ImportError:
+    from rlm_rag.sandbox.inside.windows import (  # type: ignore[assignment]
+        POLLIN,
+        poll,
+        read,
+        wide_pipe,
+    )
+else:
+
+    def wide_pipe(size: int) -> tuple[int, int]:
+        read_fd, write_fd = os.pipe()
+        os.set_blocking(read_fd, False)
+        try:  # noqa: SIM105 - contextlib would be a tenth of a worker's start
+            fcntl.fcntl(write_fd, fcntl.F_SETPIPE_SZ, size)
+        except (OSError, AttributeError):
+            pass  # Where it stays small, writers wait for the drain more often, nothing else.
+        return read_fd, write_fd
+
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,20 +89,18 @@ class _Stream:
         self._fd = fd
         self._name = name
         self.tape = Tape()
-        read_fd, write_fd = os.pipe()
-        _widen(write_fd)
+        read_fd, write_fd = wide_pipe(_PIPE_BYTES)
         self.read_fd = private_copy(read_fd)
-        os.set_blocking(self.read_fd, False)
         self._write_fd = private_copy(write_fd)
         os.close(read_fd)
         os.close(write_fd)
-        self._identity = os.fstat(self._write_fd)[1:3]
+        self._identity = _identity(self._write_fd)
         self._file = _text_file(fd)
         self.restore()
 
     def restore(self) -> None:
         """Undo what a block did to the descriptor or to the file, and flush the file."""
-        if _identity(self._fd) != self._identity:
+        if self._identity is None or _identity(self._fd) != self._identity:
             os.dup2(self._write_fd, self._fd)
         # Binding first: a wrapper that goes with this closes the file's buffer beneath it.
         self._bind()
@@ -97,7 +116,7 @@ class _Stream:
     def drain(self) -> None:
         for _ in range(_DRAIN_READS):
             try:
-                data = os.read(self.read_fd, _READ_BYTES)
+                data = read(self.read_fd, _READ_BYTES)
             except BlockingIOError:
                 return
             self.tape.feed(data)
@@ -136,33 +155,28 @@ class Capture:
                 self._err.drain()
             return self._out.tape.take(), self._err.tape.take()
 
-    def _poll(self) -> select.poll:
-        poll = select.poll()
-        poll.register(self._out.read_fd, select.POLLIN)
-        poll.register(self._err.read_fd, select.POLLIN)
-        return poll
+    def _poll(self) -> poll:
+        written = poll()
+        written.register(self._out.read_fd, POLLIN)
+        written.register(self._err.read_fd, POLLIN)
+        return written
 
     def _drain_when_full(self) -> None:
-        poll = self._poll()
+        written = self._poll()
         while True:
-            poll.poll()
+            written.poll()
             with self._draining:
                 self._out.drain()
                 self._err.drain()
 
 
-def _widen(fd: int) -> None:
-    try:  # noqa: SIM105 - contextlib would be a tenth of a worker's start
-        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    except (OSError, AttributeError):
-        pass  # Where the pipe stays small, writers wait for the drain more often, nothing else.
-
-
 def _identity(fd: int) -> tuple[int, ...] | None:
     try:
-        return os.fstat(fd)[1:3]
+        inode, device = os.fstat(fd)[1:3]
     except OSError:
         return None
+    # Pipes of Windows are all the same.
+    return (inode, device) if inode else None
 
 
 def _text_file(fd: int) -> TextIO:
@@ -180,7 +194,7 @@ def _flushed(file: TextIO) -> bool:
 def silence_stdin() -> None:
     """Make descriptor 0 a file that is at its end."""
     try:
-        fd = os.open("/dev/null", os.O_RDONLY)
+        fd = os.open(os.devnull, os.O_RDONLY)
     except OSError:
         fd, write_fd = os.pipe()
         os.close(write_fd)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import os
+import time
 from _thread import allocate_lock, start_new_thread
 
 from rlm_rag.errors import ProtocolError
 from rlm_rag.sandbox import frames
 from rlm_rag.sandbox.halves import join
+
+try:
+    import fcntl
+except ImportError:  # Windows has none.
+    fcntl = None  # type: ignore[assignment]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,11 +28,21 @@ HOST_SPOKE_NONSENSE = 3
 _READ_BYTES = 1 << 16
 # A call's arguments lie a few levels deep in its frame.
 _ARGUMENT_DEPTH = frames.MAX_DEPTH - 5
+# How long an interrupt may go unheard on Windows, where none ends a wait for a lock.
+_DEAF_SECONDS = 0.05
 _TOO_LITTLE_MEMORY = "a reply is larger than the memory that is left; del what is big"
 
 
 def private_copy(fd: int) -> int:
-    """Duplicate `fd` to a high descriptor that programs started by model code do not inherit."""
+    """Duplicate `fd` to a descriptor that programs started by model code do not inherit.
+
+    It is a high one, where the system lets one choose.
+    """
+    if fcntl is None:
+        copy = os.dup(fd)
+        # Of a standard stream Windows makes one that is inherited.
+        os.set_inheritable(copy, False)
+        return copy
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, LOWEST_PRIVATE_FD)
 
 
@@ -52,7 +67,8 @@ class Channel:
         self._forked = False
         self.block = 0
         self.await_seconds = 600.0
-        os.register_at_fork(after_in_child=self._leave_to_parent)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._leave_to_parent)
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send one message, whole, whatever other threads send."""
@@ -99,7 +115,7 @@ class Channel:
         waiter = self._waiting[number] = _Waiter()
         try:
             self.write(data)
-            if not waiter.ready.acquire(timeout=self.await_seconds):
+            if not _acquired(waiter.ready, self.await_seconds):
                 return _failed(f"no reply came within {self.await_seconds:g} seconds")
         finally:
             self._waiting.pop(number, None)
@@ -165,6 +181,16 @@ class Channel:
         self._forked = True
         os.close(self._read_fd)
         os.close(self._write_fd)
+
+
+def _acquired(lock: LockType, seconds: float) -> bool:
+    if fcntl is not None:
+        return lock.acquire(timeout=seconds)
+    deadline = time.monotonic() + seconds
+    while not lock.acquire(timeout=_DEAF_SECONDS):
+        if time.monotonic() > deadline:
+            return False
+    return True
 
 
 def _cut(pending: bytearray, start: int, end: int) -> bytes:

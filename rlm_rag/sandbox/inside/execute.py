@@ -23,7 +23,7 @@ LAST_VALUE = "__last_value__"
 _BLOCK_PREFIX = "<block "
 _CO_COROUTINE = 0x80
 _CANCEL_SECONDS = 1.0
-_PACKAGE = __file__.rsplit("/", 3)[0] + "/"
+_PACKAGE = __file__[: -len("/sandbox/inside/execute.py")]
 _INTERRUPTED = "the block was interrupted: its time was up, or the run was stopped"
 _EXITED = 'exiting does not end the run; set answer["ready"] = True, or call FINAL(text)'
 

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import sys
 import time
-from _signal import (  # type: ignore[import-not-found]
-    ITIMER_REAL,
-    SIGALRM,
-    SIGINT,
-    getsignal,
-    pthread_kill,
-    setitimer,
-    signal,
-)
+from _signal import SIGINT, getsignal, signal  # type: ignore[import-not-found]
 from _thread import get_ident, start_new_thread
 
 from rlm_rag.sandbox.inside.channel import Channel
+
+try:
+    from _signal import ITIMER_REAL, SIGALRM, pthread_kill, setitimer
+except ImportError:
+    from rlm_rag.sandbox.inside.windows import ITIMER_REAL, SIGALRM, pthread_kill, setitimer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

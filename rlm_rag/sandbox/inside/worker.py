@@ -75,7 +75,7 @@ def main() -> None:
 
 def source_hash() -> str:
     """Return the SHA-256 of the package's files that this process loaded."""
-    root = __file__.rsplit("/", 4)[0] + "/"
+    root = __file__[: -len("rlm_rag/sandbox/inside/worker.py")]
     files = sorted(
         str(module.__file__)
         for name, module in list(sys.modules.items())
@@ -84,7 +84,8 @@ def source_hash() -> str:
     data = bytearray()
     for path in files:
         with open(path, "rb") as file:  # noqa: PTH123 (pathlib is slow to import)
-            data += f"{path.removeprefix(root)}\0".encode() + file.read() + b"\0"
+            name = path.removeprefix(root).replace("\\", "/")
+            data += f"{name}\0".encode() + file.read() + b"\0"
     return _sha256(bytes(data))
 
 

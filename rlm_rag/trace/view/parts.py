@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rlm_rag.counts import counted
+from rlm_rag.setting_table import WEAK_SANDBOXES
 from rlm_rag.shown import printable, printable_line
 from rlm_rag.trace.events import (
     Answered,
@@ -43,7 +44,7 @@ def run_parts(event: RunStarted) -> Iterator[Part]:
         "model": event.model,
         "sub-model": event.sub_model,
         "strategy": event.strategy,
-        "sandbox": event.sandbox,
+        "sandbox": ": ".join(filter(None, (event.sandbox, WEAK_SANDBOXES.get(event.sandbox)))),
         "version": event.version,
         "prompts": event.prompts,
         "run": event.run,
