@@ -16,11 +16,17 @@ try:
     import fcntl
 except ImportError:
     fcntl = None  # type: ignore[assignment]
+try:
+    import msvcrt
+except ImportError:
+    msvcrt = None  # type: ignore[assignment]
 
 _PREFIX = "rlm-rag-host-"
 _LOCK_NAME = "lock"
 # No process takes this long from making a folder to locking it: it died in between.
 _UNLOCKED_SECONDS = 3600.0
+# On Windows a file has its name before it is locked.
+_LOCKED_SECONDS = 10.0
 _own: set[Path] = set()
 
 
@@ -75,6 +81,7 @@ def remove_own() -> None:
 def remove_stale(parent: Path) -> None:
     """Remove the folders that dead processes of this user left in `parent`."""
     if fcntl is None:
+        _remove_stale_on_windows(parent)
         return
     for folder in _own_folders(parent):
         # Another process may be removing the same folder now.
@@ -83,13 +90,44 @@ def remove_stale(parent: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
+def _remove_stale_on_windows(parent: Path) -> None:
+    """Remove them where no file can be removed or renamed that is open."""
+    if msvcrt is None:
+        return
+    for folder in _own_folders(parent):
+        with suppress(OSError):
+            if time.time() - folder.stat().st_mtime > _LOCKED_SECONDS:
+                os.close(_locked_on_windows(folder))
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked_on_windows(folder: Path) -> int:
+    """Lock a folder's file, made where it is missing, and return its descriptor.
+
+    Raises:
+        OSError: another process has it.
+    """
+    descriptor = os.open(folder / _LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def _own_folders(parent: Path) -> Iterator[Path]:
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
                 with suppress(FileNotFoundError):
-                    if entry.stat(follow_symlinks=False).st_uid == os.getuid():
+                    if _is_own(entry.stat(follow_symlinks=False)):
                         yield Path(entry.path)
+
+
+def _is_own(status: os.stat_result) -> bool:
+    # On Windows each user has a folder of temporary files.
+    return not hasattr(os, "getuid") or status.st_uid == os.getuid()
 
 
 @contextmanager
@@ -113,7 +151,7 @@ def _abandoned(lock: Path) -> Iterator[bool]:
 
 def _lock(folder: Path) -> int | None:
     if fcntl is None:
-        return None
+        return None if msvcrt is None else _locked_on_windows(folder)
     # Locked before it has its name, so that no other process finds it unlocked.
     unnamed = folder / f"{_LOCK_NAME}.new"
     descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -126,7 +164,14 @@ def _remove(folder: Path, lock: int | None, owner: int) -> None:
     # A forked child inherits the object, but not the folder.
     if os.getpid() != owner:
         return
+    if fcntl is None:
+        _close(lock)
     shutil.rmtree(folder, ignore_errors=True)
     _own.discard(folder)
+    if fcntl is not None:
+        _close(lock)
+
+
+def _close(lock: int | None) -> None:
     if lock is not None:
         os.close(lock)

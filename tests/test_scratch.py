@@ -7,11 +7,18 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from rlm_rag import scratch
 from rlm_rag.scratch import ScratchFolder
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
 
 HOLD = (
     "from rlm_rag.scratch import ScratchFolder; import sys, time;"
@@ -86,3 +93,34 @@ def test_a_forked_child_does_not_remove_its_parents_folder() -> None:
     folder.close()
     folder.close()
     assert not folder.path.exists()
+
+
+class Msvcrt:
+    """Windows' locks, by those of this system."""
+
+    LK_NBLCK = 2
+
+    @staticmethod
+    def locking(descriptor: int, mode: int, size: int) -> None:
+        assert (mode, size) == (Msvcrt.LK_NBLCK, 1)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@pytest.mark.skipif(fcntl is None, reason="Windows needs no stand-in")
+def test_windows_locks_tell_the_living_from_the_dead_too(
+    own_temporary_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "fcntl", None)
+    monkeypatch.setattr(scratch, "msvcrt", Msvcrt)
+    monkeypatch.delattr(os, "getuid")
+    left = own_temporary_folder / "rlm-rag-host-left"
+    left.mkdir()
+    (left / "lock").touch()
+    with closing(ScratchFolder()) as living:
+        # It may be about to be locked.
+        assert left.exists()
+        monkeypatch.setattr(scratch, "_LOCKED_SECONDS", 0)
+        ScratchFolder().close()
+        assert not left.exists()
+        assert living.path.exists()
+    assert list(own_temporary_folder.iterdir()) == []

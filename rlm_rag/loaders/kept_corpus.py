@@ -270,7 +270,8 @@ def _link(source: Path, target: Path) -> None:
 
 def _sync(path: Path) -> None:
     """Have a file's content on the disk before a table names it, come what may."""
-    descriptor = os.open(path, os.O_RDONLY)
+    # Windows syncs what may be written alone.
+    descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:
