@@ -165,15 +165,19 @@ def clear(kept: Iterable[KeptSource]) -> None:
 
 
 def evict(root: Path, max_bytes: int, *, spared: Path) -> None:
-    """Remove the sources used longest ago until all take `max_bytes`; `spared` stays."""
+    """Remove the sources used longest ago until all take `max_bytes`; `spared` stays.
+
+    One counts half of that at most: a large one would else drive out all others.
+    """
     kept = list_kept(root)
-    total = sum(one.size_bytes for one in kept)
+    sizes = {one.folder: min(one.size_bytes, max_bytes // 2) for one in kept}
+    total = sum(sizes.values())
     for one in reversed(kept):
         if total <= max_bytes:
             return
         if one.folder != spared:
             shutil.rmtree(one.folder, ignore_errors=True)
-            total -= one.size_bytes
+            total -= sizes[one.folder]
 
 
 def _described(folder: Path) -> KeptSource:

@@ -41,7 +41,7 @@ class Found:
     def best(self, count: int) -> tuple[Windows, Scores]:
         """Return windows, ascending, and their scores: the best `count`, their equals, and more."""
         discounted = self._scores * (1 - self._discounts).take(self._kinds)
-        least = max(_bound(discounted, count) - 10.0**-SCORE_DIGITS, 0.0)
+        least = max(reached(discounted, count) - 10.0**-SCORE_DIGITS, 0.0)
         places = np.flatnonzero(self._scores > least)
         lifted = 1 - (1 - _MOST_LIFTED) * self._discounts.take(self._kinds.take(places))
         places = places[self._scores.take(places) * lifted > least]
@@ -55,8 +55,8 @@ class Found:
         return windows, scores
 
 
-def _bound(scores: Scores, count: int) -> float:
-    """Return what at least `count` of the scores reach: as good as 0 where there are fewer."""
+def reached(scores: Scores, count: int) -> float:
+    """Return what at least `count` of the scores reach: 0 where there are no more than those."""
     groups = len(scores) // _GROUP_WINDOWS
     if groups > 2 * count:
         # The best of each of many groups: fewer than all, and nearly as good.

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from rlm_rag.indexes.candidates import SCORE_DIGITS, Found, Groups
 from rlm_rag.indexes.columns import Numbers, Places, Scores, raised
+from rlm_rag.indexes.contest import Wanted
 from rlm_rag.indexes.kinds import Kind, kind_of
 from rlm_rag.indexes.line_texts import LineTexts
+from rlm_rag.indexes.marks import Marks
 from rlm_rag.indexes.names import FileNames
 from rlm_rag.indexes.parts import Candidate, Counts, Question, Stretch, Totals
+from rlm_rag.indexes.pruning import PrunedRanker
 from rlm_rag.indexes.query import Query
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.scoring import Ranker, totals_of
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 _KINDS = (None, *Kind)
 
+LARGE_WINDOWS = 1 << 17
+"""From so many windows on, most are passed over: with fewer, scoring all costs less."""
+
 
 class Finder:
     """Counts, and finds windows, in a corpus or a part of one."""
@@ -37,7 +43,7 @@ class Finder:
         self._index = index
         self._weights = weights
         self._texts = LineTexts(corpus)
-        self._last_ranker: Ranker | None = None
+        self._last_ranker: Ranker | PrunedRanker | None = None
 
     @property
     def index(self) -> SearchIndex:
@@ -70,7 +76,7 @@ class Finder:
 
         They are told to be of the part of that number.
         """
-        found = self._found(question)
+        found = self._found(question, count)
         windows, scores = found.best(count)
         ranks = np.round(scores, SCORE_DIGITS)
         documents = self._ranker(question.totals).window_documents[windows]
@@ -112,48 +118,71 @@ class Finder:
             found.append(Candidate(part, window, paths[document], first, last, length, score, rank))
         return found
 
-    def _found(self, question: Question) -> Found:
+    def _found(self, question: Question, count: int) -> Found:
         query, rarity, weights = question.query, question.rarity, self._weights
         ranker = self._ranker(question.totals)
-        windows, scores = ranker.scores({**query.terms, **query.forms}, rarity)
         factor = weights.report_names if query.is_report else 1.0
-        for name, share in rarity.defining.items():
-            bonus = weights.defined_identifier * factor * rarity.windows[name]
-            windows, scores = raised(windows, scores, self._defining(name), bonus * share)
-        if question.allowed is not None:
-            are_allowed = self._are_allowed(ranker.window_documents[windows], question.allowed)
-            windows, scores = windows[are_allowed], scores[are_allowed]
+        bonuses = [
+            (
+                self._defining(name),
+                weights.defined_identifier * factor * rarity.windows[name] * share,
+            )
+            for name, share in rarity.defining.items()
+        ]
+        gains, gaining = self._gains(question)
+        if factor != 1:
+            gains[gaining] *= factor
+        second = weights.report_second if query.is_report else 0.0
+        discounts = 1 - self._factors(query)
+        are_allowed = None if question.allowed is None else self._allowing(question.allowed)
+        terms = {**query.terms, **query.forms}
+        if isinstance(ranker, PrunedRanker):
+            factors = partial(self._least_factors, 1 - discounts)
+            wanted = Wanted(count, gains, gaining, bonuses, second, factors, are_allowed)
+            windows, scores = ranker.scores(terms, rarity, wanted)
+        else:
+            windows, scores = ranker.scores(terms, rarity)
+        for those, bonus in bonuses:
+            windows, scores = raised(windows, scores, those, bonus)
         documents = ranker.window_documents.take(windows)
-        gains = self._gains(question)
-        if gains.any():
-            scores += factor * gains.take(documents)
-        if query.is_report and weights.report_second:
-            scores += weights.report_second * Groups(documents).second_best(scores)
+        if are_allowed is not None:
+            kept = are_allowed(documents)
+            windows, scores, documents = windows[kept], scores[kept], documents[kept]
+        if len(gaining):
+            scores += gains.take(documents)
+        if second:
+            scores += second * Groups(documents).second_best(scores)
         shares = partial(ranker.shares, query.terms, rarity)
-        kinds = self._kinds.take(documents)
-        return Found(windows, scores, kinds, 1 - self._factors(query), shares)
+        return Found(windows, scores, self._kinds.of(documents).astype(np.intp), discounts, shares)
 
-    def _ranker(self, totals: Totals) -> Ranker:
+    def _ranker(self, totals: Totals) -> Ranker | PrunedRanker:
         if self._last_ranker is None or self._last_ranker.totals != totals:
-            self._last_ranker = Ranker(self._index.postings, self._weights, totals)
+            postings = self._index.postings
+            is_large = postings.window_count >= LARGE_WINDOWS
+            kind = PrunedRanker if is_large else Ranker
+            self._last_ranker = kind(postings, self._weights, totals)
         return self._last_ranker
 
     def _defining(self, name: bytes) -> Places:
         return np.asarray(self._index.defined.get(name, ()), np.intp)
 
-    def _gains(self, question: Question) -> Scores:
-        """Return what the windows of each document gain by its name."""
+    def _gains(self, question: Question) -> tuple[Scores, Places]:
+        """Return what the windows of each document gain by its name, and which gain at all."""
         query, rarity, weights = question.query, question.rarity, self._weights
         gains = np.zeros(len(self._index.paths))
+        gaining: list[Places] = []
         if weights.file_stem:
             for term, weight in (*query.terms.items(), *query.forms.items()):
                 sharing = self._names.sharing(term)
                 if sharing is not None:
                     worth = weights.file_stem * weight * rarity.stems.get(term, 0.0)
                     gains[sharing.documents] += worth * sharing.gains
-        for number, gain in self._names.named(rarity.named).items():
+                    gaining.append(sharing.documents.astype(np.intp))
+        named = self._names.named(rarity.named)
+        for number, gain in named.items():
             gains[number] += weights.named_file * gain
-        return gains
+        gaining.append(np.fromiter(named, np.intp, len(named)))
+        return gains, np.unique(np.concatenate(gaining))
 
     def _factors(self, query: Query) -> Scores:
         """Return the factor of each of `_KINDS`."""
@@ -167,11 +196,14 @@ class Finder:
         }
         return np.array([1.0 if kind is None else of_kind[kind] for kind in _KINDS])
 
+    def _least_factors(self, factors: Scores, documents: Places) -> Scores:
+        return factors.take(self._kinds.of(documents))
+
     @cached_property
-    def _kinds(self) -> NDArray[np.intp]:
+    def _kinds(self) -> Marks:
         """The place among `_KINDS` of each document."""
-        paths = enumerate(self._index.paths)
-        return np.array([_KINDS.index(self._kind(*one)) for one in paths], np.intp)
+        paths = self._index.paths
+        return Marks(len(paths), lambda number: _KINDS.index(self._kind(number, paths[number])))
 
     def _kind(self, document: int, path: str) -> Kind | None:
         content = self._corpus.content_bytes(document)
@@ -192,8 +224,8 @@ class Finder:
         order[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
         return order
 
-    def _are_allowed(self, documents: Places, allowed: Callable[[str], bool]) -> NDArray[np.bool_]:
-        kept = np.zeros(len(self._index.paths), np.bool_)
-        for number in np.unique(documents).tolist():
-            kept[number] = allowed(self._index.paths[number])
-        return kept[documents]
+    def _allowing(self, allowed: Callable[[str], bool]) -> Callable[[Places], NDArray[np.bool_]]:
+        """Return what tells the documents whose paths are allowed."""
+        paths = self._index.paths
+        marks = Marks(len(paths), lambda number: allowed(paths[number]))
+        return lambda documents: marks.of(documents).astype(np.bool_)

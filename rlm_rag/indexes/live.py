@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rlm_rag.indexes.runs import run_starts, spread
 from rlm_rag.indexes.segment import (
+    COMMON,
     DEFINED,
     MAX_COUNT,
     MAX_WINDOWS,
@@ -60,6 +61,8 @@ class Source:
         self._words: dict[bytes, Numbers] = {}
         self.windows = windows
         self.is_whole = is_whole
+        # Of a segment whose windows all follow each other, the first; then theirs need no table.
+        self.first = _first_of_run(windows)
         ends = np.frombuffer(segment.table(WORDS).value_ends, np.uint32)
         self._bounds: Longs = np.concatenate((np.zeros(1, np.int64), ends), dtype=np.int64)
         self._values = np.frombuffer(segment.all_values(WORDS), np.uint32)
@@ -71,6 +74,9 @@ class Source:
 
     def gathered(self, term: bytes) -> Numbers:
         """Return the postings of all words that stand for a term, one word after the other."""
+        common = self.segment.table(COMMON).find(term)
+        if common >= 0:
+            return np.frombuffer(self.segment.values(COMMON, common), np.uint32)
         words = self.words(term)
         if len(words) < 2:
             number = int(words[0]) if len(words) else -1
@@ -80,6 +86,14 @@ class Source:
             self._check(words, firsts, lasts)
         gathered: Numbers = self._values[spread(firsts, lasts - firsts)]
         return gathered
+
+    def windows_of(self, postings: Numbers) -> Numbers:
+        """Return the corpus's numbers of the windows that postings are of, or `_GONE`."""
+        own = postings >> _SHIFT
+        if self.first is None:
+            return self.windows.take(own)
+        own += self.first
+        return own
 
     def words(self, term: bytes) -> Numbers:
         """Return the numbers of the raw words that stand for a term."""
@@ -173,6 +187,7 @@ class LivePostings:
             kept = windows != _GONE
             window_lengths[windows[kept]] = _numbers(segment, "window_lengths")[kept]
             self._sources.append(Source(segment, windows, bool(kept.all())))
+        self._in_order = sorted(self._sources, key=_first_window)
         self._owners, self._own_firsts, self._counts = owner, own_firsts, counts
         self.window_documents = _array(np.repeat(np.arange(len(places)), counts))
         self.window_lengths = _array(window_lengths)
@@ -195,9 +210,9 @@ class LivePostings:
         Raises:
             SegmentError: a segment is damaged.
         """
-        packed = [source.gathered(term) for source in self._sources]
-        found = zip(self._sources, packed, strict=True)
-        windows = _concatenated([source.windows[one >> _SHIFT] for source, one in found])
+        packed = [source.gathered(term) for source in self._in_order]
+        found = zip(self._in_order, packed, strict=True)
+        windows = _concatenated([source.windows_of(one) for source, one in found])
         counts = _concatenated(packed) & _COUNT
         if not all(source.is_whole for source in self._sources):
             kept = windows != _GONE
@@ -274,6 +289,18 @@ def places_of(digests: Sequence[bytes], segments: Sequence[Segment]) -> dict[byt
             if digest in wanted and digest not in known:
                 known[digest] = Place(number, document)
     return known
+
+
+def _first_of_run(windows: Numbers) -> np.uint32 | None:
+    """Return the first of numbers that all follow each other, None of any others."""
+    if not len(windows) or windows[0] == _GONE:
+        return None
+    follow = np.arange(windows[0], int(windows[0]) + len(windows), dtype=np.uint32)
+    return windows[0] if np.array_equal(windows, follow) else None
+
+
+def _first_window(source: Source) -> int:
+    return int(source.windows[0]) if len(source.windows) else 0
 
 
 def _words_of_term(segment: Segment, term: bytes) -> Numbers:

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.common import common_table
 from rlm_rag.indexes.runs import run_starts, spread, sums
 from rlm_rag.indexes.segment import (
+    COMMON,
     DEFINED,
     MAX_COUNT,
     MAX_WINDOWS,
@@ -137,10 +139,12 @@ class SegmentBuilder:
             .tobytes(),
         }
         sections.update(self._encoded_sequence(ranks))
+        of_words, of_terms = self._word_table(words, ranks), vocabulary.term_table(ranks)
         for name, table in (
-            (WORDS, self._word_table(words, ranks)),
-            (TERMS, vocabulary.term_table(ranks)),
+            (WORDS, of_words),
+            (TERMS, of_terms),
             (DEFINED, vocabulary.table_by_first_term(*defined)),
+            (COMMON, common_table(of_words, of_terms)),
         ):
             sections.update((f"{name}.{part}", data) for part, data in table.items())
         return encode_segment(stamp, sections)

@@ -25,12 +25,12 @@ from rlm_rag.indexes.tables import BytesLike, Table
 from rlm_rag.packed import DIGEST_BYTES
 
 STAMP_BYTES = 16
-WORDS, TERMS, DEFINED = "words", "terms", "defined"
+WORDS, TERMS, DEFINED, COMMON = "words", "terms", "defined", "common"
 # A posting is `window << 8 | count`, in 32 bits.
 MAX_COUNT = 255
 MAX_WINDOWS = 1 << 24
 SEQUENCE = "sequence"
-_TABLES = (WORDS, TERMS, DEFINED)
+_TABLES = (WORDS, TERMS, DEFINED, COMMON)
 # Large, and so checked page by page.
 _PAGED = (*(f"{table}.values" for table in _TABLES), SEQUENCE)
 _SECTIONS = (
@@ -43,7 +43,7 @@ _SECTIONS = (
     "pages",
     *_PAGED,
 )
-_MAGIC = b"RLMSEG\x00\x02"
+_MAGIC = b"RLMSEG\x00\x03"
 _ROW = struct.Struct("=QQI")
 _CRC = struct.Struct("=I")
 _HEAD_BYTES = len(_MAGIC) + STAMP_BYTES + len(_SECTIONS) * _ROW.size + _CRC.size
@@ -88,11 +88,12 @@ def _pages(values: memoryview) -> Iterator[memoryview]:
 
 
 class Segment:
-    """A segment that can be read: its documents in their own order, and its three tables.
+    """A segment that can be read: its documents in their own order, and its four tables.
 
     `words` are raw words with their postings (`window << 8 | count`, windows counted within
     the segment), `terms` give the numbers of the raw words that stand for them, `defined` the
-    windows in which a name is defined. Beside them lies the sequence of the words of the texts.
+    windows in which a name is defined, `common` the postings of terms that have many. Beside
+    them lies the sequence of the words of the texts.
 
     Raises:
         SegmentError: it is damaged, or its stamp is not `stamp`; from what reads its pages too.
@@ -160,7 +161,7 @@ class Segment:
         return self._section(name).cast("I")
 
     def table(self, name: str) -> Table:
-        """Return the table `words`, `terms` or `defined`."""
+        """Return the table `words`, `terms`, `defined` or `common`."""
         return self._tables[name]
 
     def values(self, name: str, number: int) -> memoryview:

@@ -12,6 +12,7 @@ from rlm_rag.kept import sources_digest
 
 _ANALYSIS = (
     "build",
+    "common",
     "definitions",
     "forms",
     "language_rows",

@@ -43,7 +43,7 @@ class Table:
     def find(self, key: bytes) -> int:
         """Return the number of a key, or -1."""
         if self._samples is None:
-            self._samples = [self._key(at) for at in range(0, self._count, _SAMPLED)]
+            self._samples = [self.key(at) for at in range(0, self._count, _SAMPLED)]
         high = min(bisect_right(self._samples, key) * _SAMPLED, self._count)
         low = max(0, high - _SAMPLED) // _SAMPLED * _SAMPLED
         keys, ends = self._keys, self._key_ends
@@ -68,10 +68,11 @@ class Table:
         """Where the values of each key end."""
         return self._value_ends
 
+    def key(self, number: int) -> bytes:
+        """Return a numbered key."""
+        start = self._key_ends[number - 1] if number else 0
+        return bytes(self._keys[start : self._key_ends[number]])
+
     def span(self, number: int) -> tuple[int, int]:
         """Return where the values of a numbered key begin and end."""
         return self._value_ends[number - 1] if number else 0, self._value_ends[number]
-
-    def _key(self, number: int) -> bytes:
-        start = self._key_ends[number - 1] if number else 0
-        return bytes(self._keys[start : self._key_ends[number]])

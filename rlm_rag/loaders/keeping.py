@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,9 @@ from rlm_rag.loaders.options import Entry, LoadReport
 from rlm_rag.packing import pack
 from rlm_rag.scratch import ScratchFolder
 
-# A corpus that alone took half of all that may be kept would drive out the others.
-_MAX_KEPT_CORPUS_BYTES = kept.MAX_KEPT_BYTES // 2
+# A larger text is kept where the disk has room for so many of it.
+_ALWAYS_KEPT_BYTES = kept.MAX_KEPT_BYTES // 2
+_TIMES_FREE = 2
 _OPEN = "open"
 
 
@@ -99,6 +101,13 @@ def _pack(
     return version
 
 
+def _has_room(packed_path: Path) -> bool:
+    size = packed_path.stat().st_size
+    if size <= _ALWAYS_KEPT_BYTES:
+        return True
+    return size * _TIMES_FREE <= shutil.disk_usage(packed_path.parent).free
+
+
 def _noted(entries: Iterable[Entry], files: list[ReadFile | None]) -> Iterator[Entry]:
     for entry in entries:
         files.append(entry.file)
@@ -112,7 +121,7 @@ def _keep(
     report: LoadReport,
     before: KeptCorpus | None,
 ) -> None:
-    if not version.files or version.packed_path.stat().st_size > _MAX_KEPT_CORPUS_BYTES:
+    if not version.files or not _has_room(version.packed_path):
         return
     try:
         keep(folder, origin, version, stamp=stamp(), before=before)

@@ -1,0 +1,283 @@
+"""Which windows of a large index can be among the best, told without a score for all of them.
+
+Terms are taken from the one that can add most on. Those that are left can add so much to any
+score, and once that does not reach what the best have without them, windows that hold nothing
+else are out (MaxScore: Turtle and Flood, 1995). Of a long query that is never so: all of its
+terms are taken, in their own order, so that the sums are the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlm_rag.indexes.candidates import SCORE_DIGITS, reached
+from rlm_rag.indexes.columns import Places, Scores
+from rlm_rag.indexes.held_terms import HeldTerm, Impacts
+from rlm_rag.indexes.norms import Norms
+from rlm_rag.indexes.runs import run_starts, spread
+
+# Of equal ranks the first path is the best; and sums in another order differ in their last bits.
+_SLACK = 10.0**-SCORE_DIGITS + 1e-9
+# So many more than are wanted are scored to learn what the best reach, and as many at most again.
+_MORE_TRIED = 64
+# A look at how far it is costs as much as a term or two; what is left must have fallen to so much.
+_FALLEN = 0.8
+# Windows of whole documents that are looked at rather than another term taken.
+_MOST_OPEN = 4096
+# With more terms none is left out: half of them have to be taken in any case.
+_MOST_TERMS = 40
+# Fewer are scored as fast as they are sorted out.
+_FEW = 512
+
+_NONE: Places = np.zeros(0, np.intp)
+
+Exact = Callable[[Places], tuple[Places, Scores]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How many of the best windows are wanted, and what they get beside the scores of terms.
+
+    `gains` are by document, and `gaining` those that have one; `bonuses` are windows and what
+    each gains; `second` is the share that a window gets of its document's second best score.
+    `factors` gives what the scores of documents are multiplied by at least, `allowed` which of
+    them count.
+    """
+
+    count: int
+    gains: Scores
+    gaining: Places
+    bonuses: Sequence[tuple[Places, float]]
+    second: float
+    factors: Callable[[Places], Scores]
+    allowed: Callable[[Places], NDArray[np.bool_]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A term of a query, and what scores of it count: of a window, and of a document."""
+
+    held: Callable[[], HeldTerm]
+    impacts: Callable[[], Impacts]
+    of_window: float
+    of_document: float
+
+
+class Sums:
+    """Room for a sum of scores by window, and by document; all are 0 between contests.
+
+    The windows of document n are those from `borders[n]` to before `borders[n + 1]`; a window's
+    score has `share` of its document's.
+    """
+
+    def __init__(self, norms: Norms, borders: Places, share: float) -> None:
+        self.norms = norms
+        self.share = share
+        self.borders = borders
+        self.of_windows = np.zeros(norms.window_count)
+        self.of_documents = np.zeros(norms.document_count)
+
+    def windows_of(self, documents: Places) -> Places:
+        """Return the windows of documents."""
+        firsts = self.borders.take(documents)
+        return spread(firsts, self.borders.take(documents + 1) - firsts)
+
+    def count_windows(self, documents: Places) -> int:
+        """Return how many windows documents have together."""
+        return int(np.sum(self.borders.take(documents + 1) - self.borders.take(documents)))
+
+
+class Contest:
+    """The contest of the windows that hold one of some terms."""
+
+    def __init__(self, sums: Sums, terms: Sequence[Weighed], wanted: Wanted, exact: Exact) -> None:
+        """`exact` gives, of windows, those that hold a term at all, and their scores."""
+        self._sums = sums
+        self._wanted = wanted
+        self._exact = exact
+        self._is_whole = wanted.second > 0 or len(terms) > _MOST_TERMS
+        self._terms = list(terms) if self._is_whole else sorted(terms, key=self._weight)
+        self._windows: list[Places] = []
+        self._documents: list[Places] = []
+        # The greatest sums so far, and what the best of so many windows reach.
+        self._most = self._most_of_document = 0.0
+        self._least = 0.0
+        self._most_gain = float(wanted.gains.take(wanted.gaining).max(initial=0.0))
+        if wanted.allowed is not None:
+            self._is_allowed = np.zeros(len(sums.of_documents), np.bool_)
+
+    def best(self) -> tuple[Places, Scores]:
+        """Return windows, ascending, and their scores: all that can be among those wanted.
+
+        Where the second best of a document counts, all of its windows that hold a term are there.
+        """
+        try:
+            return self._of_all() if self._is_whole else self._of_some()
+        finally:
+            self._clear()
+
+    def _of_all(self) -> tuple[Places, Scores]:
+        for one in self._terms:
+            self._add(one)
+        self._least = self._reached() - _SLACK
+        before = [self._sums.of_windows.take(windows) for windows, _ in self._wanted.bonuses]
+        self._add_bonuses()
+        windows = self._contenders(0.0, self._open_documents(0.0))
+        for (those, _), sums in reversed(list(zip(self._wanted.bonuses, before, strict=True))):
+            self._sums.of_windows[those] = sums
+        return self._summed(windows)
+
+    def _of_some(self) -> tuple[Places, Scores]:
+        limit = self._sums.norms.limit
+        rests = [0.0]
+        for one in reversed(self._terms[1:]):
+            rests.append(rests[-1] - limit * self._weight(one))
+        self._add_bonuses()
+        rest, looked_at = 0.0, float("inf")
+        open_documents = _NONE
+        for one in self._terms:
+            self._add(one)
+            rest = rests.pop()
+            if rest > _FALLEN * looked_at or rest >= self._most_reached():
+                continue
+            looked_at = rest
+            self._least = max(self._least, self._reached() - _SLACK)
+            if rests and rest >= self._least:
+                continue
+            open_documents = self._open_documents(rest)
+            if self._sums.count_windows(open_documents) <= _MOST_OPEN:
+                break
+        contenders = self._contenders(rest, open_documents)
+        return self._exact(
+            self._left(contenders, rest, self._terms[-len(rests) :] if rests else ())
+        )
+
+    def _weight(self, one: Weighed) -> float:
+        """Return what a term counts where a window and its document score 1 of it, less than 0."""
+        return -(one.of_window + self._sums.share * one.of_document)
+
+    def _add(self, one: Weighed) -> None:
+        impacts = one.impacts()
+        self._add_to_windows(impacts.windows, one.of_window * impacts.scores)
+        sums, documents = self._sums.of_documents, impacts.documents
+        before = sums.take(documents)
+        after = before + one.of_document * impacts.document_scores
+        sums[documents] = after
+        self._touch(documents[before == 0])
+        most = self._sums.share * float(after.max(initial=0.0))
+        self._most_of_document = max(self._most_of_document, most)
+
+    def _add_bonuses(self) -> None:
+        for windows, bonus in self._wanted.bonuses:
+            self._add_to_windows(windows, bonus)
+            self._touch(_distinct(self._sums.norms.document_of.take(windows)))
+
+    def _add_to_windows(self, windows: Places, scores: Scores | float) -> None:
+        sums = self._sums.of_windows
+        before = sums.take(windows)
+        after = before + scores
+        sums[windows] = after
+        self._windows.append(windows[before == 0])
+        self._most = max(self._most, float(after.max(initial=0.0)))
+
+    def _touch(self, documents: Places) -> None:
+        self._documents.append(documents)
+        if self._wanted.allowed is not None:
+            self._is_allowed[documents] = self._wanted.allowed(documents)
+
+    def _most_reached(self) -> float:
+        return self._most + self._most_of_document + self._most_gain
+
+    def _touched(self) -> Places:
+        """Return the windows that hold a term so far, and count."""
+        windows = np.concatenate([_NONE, *self._windows])
+        if self._wanted.allowed is None:
+            return windows
+        return windows[self._is_allowed.take(self._sums.norms.document_of.take(windows))]
+
+    def _summed(self, windows: Places) -> tuple[Places, Scores]:
+        """Return those of some windows that hold a term, and their scores, all terms added."""
+        scores = self._sums.of_windows.take(windows)
+        held = np.flatnonzero(scores)
+        windows = windows.take(held)
+        documents = self._sums.norms.document_of.take(windows)
+        return windows, scores.take(held) + self._sums.of_documents.take(
+            documents
+        ) * self._sums.share
+
+    def _reached(self) -> float:
+        """Return what the best that are wanted reach at least, 0 where there are not so many."""
+        wanted, windows = self._wanted, self._touched()
+        tried = wanted.count + _MORE_TRIED
+        sums = self._sums.of_windows.take(windows)
+        windows = np.sort(windows[sums >= reached(sums, tried)][: 2 * tried])
+        windows, scores = self._summed(windows) if self._is_whole else self._exact(windows)
+        documents = self._sums.norms.document_of.take(windows)
+        scores += wanted.gains.take(documents)
+        for those, bonus in wanted.bonuses:
+            scores[np.isin(windows, those, assume_unique=True)] += bonus
+        return reached(scores * wanted.factors(documents), wanted.count)
+
+    def _open_documents(self, rest: float) -> Places:
+        """Return the documents of which all windows can be among the best, or have to be there."""
+        sums, wanted = self._sums, self._wanted
+        documents = np.concatenate([wanted.gaining, *self._documents])
+        bounds = rest + self._of_documents(documents)
+        if wanted.second:
+            windows = self._touched()
+            most = np.zeros(len(sums.of_documents))
+            np.maximum.at(most, sums.norms.document_of.take(windows), sums.of_windows.take(windows))
+            bounds = (1 + wanted.second) * (bounds + most.take(documents))
+        elif not rest:
+            # Windows that hold no term are none.
+            return _NONE
+        return _distinct(documents[bounds >= self._least])
+
+    def _contenders(self, rest: float, open_documents: Places) -> Places:
+        """Return the windows of open documents, and others that can be among the best."""
+        found = [self._sums.windows_of(open_documents)]
+        if not self._wanted.second:
+            windows = self._touched()
+            # First by what costs least to know.
+            least = self._least - (rest + self._most_of_document + self._most_gain)
+            windows = windows[self._sums.of_windows.take(windows) >= least]
+            found.append(windows[self._bounds(windows) + rest >= self._least])
+        return _distinct(np.concatenate(found))
+
+    def _left(self, windows: Places, rest: float, terms: Sequence[Weighed]) -> Places:
+        """Leave out more of the contenders, by the scores of terms that were not taken."""
+        bounds = self._bounds(windows) + rest
+        for one in terms:
+            if len(windows) < _FEW:
+                break
+            bounds -= one.of_window * self._sums.norms.limit
+            held, scores = one.held().in_windows(windows)
+            bounds[held] += one.of_window * scores
+            left = np.flatnonzero(bounds >= self._least)
+            windows, bounds = windows.take(left), bounds.take(left)
+        return windows
+
+    def _bounds(self, windows: Places) -> Scores:
+        documents = self._sums.norms.document_of.take(windows)
+        return self._sums.of_windows.take(windows) + self._of_documents(documents)
+
+    def _of_documents(self, documents: Places) -> Scores:
+        """Return what windows of documents have of these, so far."""
+        sums = self._sums.of_documents.take(documents)
+        return self._sums.share * sums + self._wanted.gains.take(documents)
+
+    def _clear(self) -> None:
+        for windows in self._windows:
+            self._sums.of_windows[windows] = 0
+        for documents in self._documents:
+            self._sums.of_documents[documents] = 0
+
+
+def _distinct(numbers: Places) -> Places:
+    """Return numbers, ascending, each once."""
+    numbers = np.sort(numbers)
+    return numbers.take(run_starts(numbers))
