@@ -307,3 +307,17 @@ def test_the_cache_folder_is_the_one_that_is_chosen(tmp_path: Path) -> None:
     assert chosen == tmp_path / "rlm-rag" / "indexes"
     unset = default_kept_folder({"XDG_CACHE_HOME": "relative"})
     assert unset is None or unset.is_absolute()
+
+
+def test_a_large_index_drives_out_no_more_than_half_of_the_others(
+    pack: Pack, tmp_path: Path
+) -> None:
+    for number, name in enumerate(("old", "newer", "newest")):
+        stored(pack({"a.py": f"needle {name}\n"}), tmp_path / name).answer(SearchRequest("x"))
+        os.utime(tmp_path / name / "about.json", (number, number))
+    size = list_kept(tmp_path)[0].size_bytes
+    (tmp_path / "newest" / "large.packed").write_bytes(bytes(50 * size))
+    evict(tmp_path, 4 * size, spared=tmp_path / "newest")
+    assert {index.folder.name for index in list_kept(tmp_path)} == {"newest", "newer", "old"}
+    evict(tmp_path, 2 * size, spared=tmp_path / "newest")
+    assert {index.folder.name for index in list_kept(tmp_path)} == {"newest", "newer"}

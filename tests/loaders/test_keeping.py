@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ import rlm_rag
 from rlm_rag import kept
 from rlm_rag.corpus import Corpus
 from rlm_rag.errors import SourceError
-from rlm_rag.loaders import intake, memory
+from rlm_rag.loaders import intake, keeping, memory
 from rlm_rag.loaders.installed import release_of
 from rlm_rag.loaders.keeping import Keeping
 from rlm_rag.loaders.source import load_corpus, load_sources
@@ -308,3 +309,19 @@ def test_what_is_kept_depends_on_the_releases_that_decide_how_it_is_read() -> No
     assert "chardet-" in release_of("chardet") and release_of("chardet").endswith(".dist-info")
     assert "detect_secrets-" in release_of("detect_secrets")
     assert release_of("no_such_package") == ""
+
+
+@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.parametrize(("free", "is_kept"), [(3, True), (1, False)])
+def test_a_large_text_is_kept_where_the_disk_has_room_for_two(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, *, is_kept: bool
+) -> None:
+    def usage(folder: Path) -> SimpleNamespace:
+        size = (folder / "corpus.packed").stat().st_size
+        return SimpleNamespace(free=free * size)
+
+    monkeypatch.setattr(keeping, "_ALWAYS_KEPT_BYTES", 10)
+    monkeypatch.setattr(keeping.shutil, "disk_usage", usage)
+    root = tmp_path / "kept" / "indexes"
+    assert loaded(source, root) == loaded(source, None)
+    assert [path.suffix for path in files_in(root)].count(".packed") == is_kept
