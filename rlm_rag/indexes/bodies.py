@@ -17,7 +17,7 @@ from functools import cache
 _LEAST_BYTES = 16
 # Of what people write, nothing is nested as deep by far.
 _MOST_DEPTH = 1_000
-_BRACE = ord("{")
+_BRACE, _BRACKET = ord("{"), ord(")")
 
 Span = tuple[int, int]
 
@@ -32,7 +32,9 @@ class Braces:
     that it ends with, hold definitions; in those that follow `whole` nothing is left out. Other
     braces are like those around them; with `loose`, those in none are bodies. A body stays that
     holds one of the three, or `other`, or in which `within` is found. Of a body that holds `kept`
-    one stays, where a grammar takes empty braces for something else.
+    one stays, where a grammar takes empty braces for something else. Where there is `control`, a
+    `body` behind brackets in another defines something, unless it is the first of a line that
+    begins so.
     """
 
     skipped: tuple[bytes, ...]
@@ -44,11 +46,15 @@ class Braces:
     other: tuple[bytes, ...] = ()
     within: bytes | None = None
     kept: bytes = b""
+    control: bytes | None = None
     loose: bool = False
 
     def bodies(self, text: bytes) -> list[Span] | None:
         """Return what lies between the braces of each body; None where that is unsure."""
-        found = _between_braces(text, _tokens(self))
+        tokens = _tokens(self)
+        found = _between_braces(text, tokens)
+        if found and tokens.within:
+            found = [span for span in found if not tokens.within.search(text, *span)]
         return list(_but_one(text, found, self.kept)) if found and self.kept else found
 
 
@@ -90,6 +96,7 @@ class _Tokens:
     pattern: re.Pattern[bytes]
     steps: Sequence[tuple[int, int | None]]
     within: re.Pattern[bytes] | None
+    control: re.Pattern[bytes] | None
     outside: int
 
 
@@ -97,12 +104,12 @@ class _Tokens:
 def _tokens(braces: Braces) -> _Tokens:
     marked = (
         (braces.body, _OPENS, _CODE),
-        ((rb"\{",), _OPENS, None),
-        ((rb"\}",), _CLOSES, None),
         (braces.function, _DEFINES, _CODE),
         (braces.holder, _DEFINES, _DEFINITIONS),
         (braces.whole, _DEFINES, _WHOLE),
         (braces.other, _DEFINES, None),
+        ((rb"\{",), _OPENS, None),
+        ((rb"\}",), _CLOSES, None),
         (braces.unending, _GIVES_UP, None),
     )
     # The empty group stands last, so that each pattern still begins with its letter.
@@ -112,6 +119,7 @@ def _tokens(braces: Braces) -> _Tokens:
         re.compile(b"|".join(written)),
         [(_GIVES_UP, None), *steps],
         re.compile(braces.within) if braces.within else None,
+        re.compile(braces.control) if braces.control else None,
         _CODE if braces.loose else _DEFINITIONS,
     )
 
@@ -121,7 +129,7 @@ def _between_braces(text: bytes, tokens: _Tokens) -> list[Span] | None:
     around: list[tuple[int, int, int, bool]] = []
     holds, start, before, defines = tokens.outside, 0, 0, False
     announced: int | None = None
-    steps, within = tokens.steps, tokens.within
+    steps, control = tokens.steps, tokens.control
     for match in tokens.pattern.finditer(text):
         if match.lastindex is None:
             continue
@@ -132,11 +140,7 @@ def _between_braces(text: bytes, tokens: _Tokens) -> list[Span] | None:
             end, outer = match.start(), around.pop()
             if holds == _CODE and not defines and end - start >= _LEAST_BYTES:
                 del found[before:]
-                # Once for the outermost: what is in it is then in no other.
-                if within and outer[0] != _CODE and within.search(text, start, end):
-                    defines = True
-                else:
-                    found.append((start, end))
+                found.append((start, end))
             holds, start, before, defines = *outer[:3], defines or outer[3]
             continue
         if step == _GIVES_UP or len(around) == _MOST_DEPTH:
@@ -145,6 +149,10 @@ def _between_braces(text: bytes, tokens: _Tokens) -> list[Span] | None:
             defines, announced = True, announced if what is None else what
             if text[match.end() - 1] != _BRACE:
                 continue
+        elif control and what == holds == _CODE and text[match.start()] == _BRACKET:
+            begins = control.match(text, text.rfind(b"\n", 0, match.start()) + 1)
+            within = begins and text.find(b"{", begins.end(), match.start()) < 0
+            defines = defines or not within
         around.append((holds, start, before, defines))
         if announced is not None:
             holds = announced

@@ -53,6 +53,40 @@ _ANONYMOUS = (
     rb"\{(?<!\]\{)(?<!\]\s\{)"
 ) % (_STRING, _CHARACTER, *_COMMENTS)
 
+_CHARACTERS = rb"'[^'\\\n]*+(?:\\[\s\S][^'\\\n]*+)*+'"
+_TEMPLATE = rb"`[^`\\]*+(?:\\[\s\S][^`\\]*+)*+`"
+# Behind what begins an expression a slash begins a pattern.
+# (Bounded: in a long line one could begin at each of many slashes.)
+_PATTERN = rb"(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.){0,60}+\]){1,100}+/"
+_BEFORE_PATTERN = rb"[(,=:\[!&|?{};+~^%*<>-]"
+_SCRIPT_SKIPPED = (
+    *(_STRING, _CHARACTERS, _TEMPLATE, *_COMMENTS),
+    *(rb"/(?<=%b/)" % before + _PATTERN for before in (_BEFORE_PATTERN, _BEFORE_PATTERN + rb" ")),
+    rb"/(?<=return /)" + _PATTERN,
+)
+# A function without a name that is given one; brackets behind which it is none begin no other.
+_NAMED = rb"\s*+(?:async\b\s*+)?+(?:<|[\w$]++\s*+=>|\((?![^()]*+\)\s*+[^=:\s{]))"
+_SCRIPT_CONTROL = rb"[ \t]*+(?:\}[ \t]*+)?+(?:else[ \t]++)?+(?:if|for|while|switch|catch|with)\b"
+# A type that is written out, by its first member.
+_MEMBER = (
+    rb"\s*+(?:readonly\s++)?+[\"'\w$\[\].-]++"
+    rb"(?:\?:|:[^{}()=;]*+;|:[^{}()=,;]*+\}|\??\([^(){}]*+\)\s*+:)"
+)
+_TYPESCRIPT = Braces(
+    _SCRIPT_SKIPPED,
+    (rb'"', rb"'", rb"`", rb"/\*"),
+    body=(
+        rb"\)\s*+(?::[\w.<>\[\]|&,\s]++)?+\{(?<![|&<,:]\{)(?<![|&<,:]\s\{)",
+        rb"=>\s*+\{(?!" + _MEMBER + rb")",
+    ),
+    holder=(
+        rb"\{(?=" + _MEMBER + rb")",
+        *_words(b"class", b"interface", b"enum", b"type", then=rb"\s"),
+    ),
+    other=(rb"=" + _NAMED, rb":" + _NAMED, *_words(b"function")),
+    control=_SCRIPT_CONTROL,
+)
+
 BODIES: Mapping[str, Braces | Blocks] = {
     "go": Braces(
         (_STRING, *_COMMENTS, rb"`[^`]*+`", _CHARACTER),
@@ -134,6 +168,8 @@ BODIES: Mapping[str, Braces | Blocks] = {
         within=_C_LINE,
         kept=b";",
     ),
+    "typescript": _TYPESCRIPT,
+    "tsx": _TYPESCRIPT,
     "ruby": Blocks(
         rb"def [^\n()]*+(?:\([^\n()]*+\))?+[^\n()]*+"
         rb"|[^\s#][^\n]*+(?:(?<= do)|(?<=\|))",
