@@ -22,6 +22,8 @@ imagines, and a second block made for that (1.5B, on records)."""
 
 _TAGGED = re.compile(r"```[A-Za-z]")
 
+COMPUTED = "The root model wrote no code: the lines that its question's kind gives were run."
+
 ONLY_FIRST = "Only the first block was run: send one, read what it prints, then send the next."
 
 LOOK_FIRST = (
@@ -45,6 +47,23 @@ class Guide:
         self.is_on = is_on
         self._stops = is_on
         self.stop = ONE_BLOCK if is_on else ()
+        self._computing = ""
+
+    def offer(self, code: str) -> None:
+        """Take the lines that compute what is asked, and end with the answer."""
+        self._computing = code
+
+    def instead(self, notes: list[str]) -> Block | None:
+        """Return those lines, once, for a model whose reply is to be told to look first.
+
+        Shown them, and told twice that it had not looked, the 0.5B wrote out a number that it had
+        read elsewhere, of the limits that are left or of the example.
+        """
+        if LOOK_FIRST not in notes or not self._computing:
+            return None
+        notes[notes.index(LOOK_FIRST)] = COMPUTED
+        code, self._computing = self._computing, ""
+        return Block(code=code, tag="repl", line=1)
 
     def output_chars(self, most: int) -> int:
         """Return how much of a block's output is shown, `most` to a larger model."""

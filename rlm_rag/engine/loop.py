@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from rlm_rag.counts import counted
 from rlm_rag.engine.admission import LimitReached
@@ -18,7 +19,7 @@ from rlm_rag.engine.carried import Left
 from rlm_rag.engine.compaction import Compaction
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.ending import Ending
-from rlm_rag.engine.guidance import LOOK_FIRST, Guide
+from rlm_rag.engine.guidance import COMPUTED, LOOK_FIRST, Guide
 from rlm_rag.engine.hints import Hints
 from rlm_rag.engine.history import History, RanBlock, feedback, status_line
 from rlm_rag.engine.memory import Memory
@@ -196,6 +197,10 @@ class Loop:
             return ending
         blocks = self._guide.to_run(_blocks(parsed), notes)
         ran, ending = await self._run_blocks(turn, blocks, notes)
+        if ending is None and (instead := self._guide.instead(notes)) is not None:
+            computed, ending = await self._run_blocks(turn, [instead], notes)
+            ran += computed
+            ending = ending and replace(ending, notes=(*ending.notes, COMPUTED))
         if ending is not None:
             return ending
         failed = not ran or any(block.result.error is not None for block in ran)

@@ -335,12 +335,12 @@ async def _shown_first(repl: Repl, assignment: Assignment, view: View, guide: Gu
         return ""
     if guide.is_on:
         counts = kind_of(assignment.question) == "aggregate"
-        return await _looked_first(repl, assignment, view) if counts else ""
+        return await _looked_first(repl, assignment, view, guide) if counts else ""
     shown = "" if assignment.depth else await first_map(repl.services, view)
     return f"\n\nWhat the rest leans on most:\n{shown}" if shown else ""
 
 
-async def _looked_first(repl: Repl, assignment: Assignment, view: View) -> str:
+async def _looked_first(repl: Repl, assignment: Assignment, view: View, guide: Guide) -> str:
     """Return what a small root sees of the records it is to count, which it then has in `rows`.
 
     Told to begin so, the 1.5B took the code for run already, and counted what was not bound.
@@ -352,6 +352,8 @@ async def _looked_first(repl: Repl, assignment: Assignment, view: View) -> str:
         # In a fence, the 1.5B goes on from it without opening one of its own.
         ran = f"\nThis has run already: {look.setup}"
         begin = look.begin
+    if look.begin:
+        guide.offer(begin)
     so = f"\nBegin so:\n```repl\n{begin}\n```" if begin else ""
     return f"\n\n{look.shown}{ran}{so}" if look.shown else ""
 

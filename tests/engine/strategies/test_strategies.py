@@ -375,7 +375,7 @@ def test_a_small_model_sees_how_records_begin_and_is_told_to_look(
             reply("Not in the corpus: `orders.csv`"),
             reply("FINAL(There are 12 of them.)"),
             reply("```repl\nFINAL(str(context[0]['content'].count('Oslo')))\n```"),
-            question="How many orders are there?",
+            question="How many orders are there that were not sent back?",
             model="qwen2.5-coder-1.5b",
         )
     shown = "records('orders.csv') is a list of dicts:\n  {'id': 0, 'user': 0, 'city': "
@@ -383,6 +383,53 @@ def test_a_small_model_sees_how_records_begin_and_is_told_to_look(
     assert "have not looked" in openai_server.prompts[1]
     assert "have not looked" in openai_server.prompts[2]
     assert found.text == "900"
+
+
+@pytest.mark.parametrize(
+    "blind",
+    [
+        "FINAL('Not in the corpus: ...')",
+        "```repl\nFINAL('There are 198 of them.')\n```",
+        "198 calls are left, then.",
+    ],
+)
+def test_what_a_small_model_does_not_look_up_is_computed_by_the_lines_that_it_was_shown(
+    openai_server: OpenAiChatServer, tmp_path: Path, blind: str
+) -> None:
+    rows = "".join(f"{n},{'Oslo' if n % 3 else 'Rome'}\n" for n in range(900))
+    with rlm_rag.load({"orders.csv": "id,city\n" + rows}) as records:
+        found = ask(
+            openai_server,
+            records,
+            "rlm",
+            reply(blind),
+            question="How many orders are there of the city Rome?",
+            model="qwen2.5-coder-0.5b",
+            trace=tmp_path,
+        )
+        (trace,) = tmp_path.glob("*.jsonl")
+        assert rlm_rag.replay(trace, records).text == found.text
+    assert found.text == "300 of them. Computed in `orders.csv:1`."
+    assert any("wrote no code" in warning for warning in found.warnings)
+
+
+def test_lines_that_a_small_model_was_shown_and_that_fail_are_shown_with_their_error(
+    openai_server: OpenAiChatServer,
+) -> None:
+    rows = "".join(f"{n},Rome\n" for n in range(900)) + "900,\n"
+    with rlm_rag.load({"orders.csv": "id,city\n" + rows}) as records:
+        found = ask(
+            openai_server,
+            records,
+            "rlm",
+            reply("```repl\ndel rows; 1 / 0\n```"),
+            reply("FINAL(There are 198.)"),
+            reply('```repl\nFINAL(f"{len(records())} orders")\n```'),
+            question="How many orders are there of the city Rome?",
+            model="qwen2.5-coder-0.5b",
+        )
+    assert "NameError: name 'rows' is not defined" in openai_server.prompts[2]
+    assert found.text == "901 orders"
 
 
 def test_a_small_model_is_shown_how_a_text_without_records_begins(
