@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import PurePosixPath
 
 from rlm_rag.loaders.git import printable_path
@@ -15,17 +16,18 @@ def numbered_path(path: str, number: int) -> str:
 
 def unique_paths(relatives: list[str]) -> list[tuple[str, str]]:
     """Pair each path with its printable form, all different, in the byte order of these."""
-    if all(name.isascii() and not name.endswith("/") for name in relatives):
-        return [(name, name) for name in sorted(dict.fromkeys(relatives))]
-    taken: set[str] = set()
-    pairs = []
+    # Most by far are what they are called; a dict keeps what is nearly in order.
+    taken = dict.fromkeys(name for name in relatives if name.isascii() and name[-1:] != "/")
+    pairs = [(name, name) for name in taken]
+    odd = [name for name in relatives if name not in taken]
     # Names that need no change come first, so that no other takes theirs.
-    for relative in sorted(relatives, key=lambda name: (printable_path(name) != name, name)):
+    for relative in sorted(odd, key=lambda name: (printable_path(name) != name, name)):
         path = name = printable_path(relative).removesuffix("/")
         number = 2
         while path in taken:
             path = numbered_path(name, number)
             number += 1
-        taken.add(path)
+        taken[path] = None
         pairs.append((path, relative))
-    return sorted(pairs, key=lambda pair: pair[0].encode("utf-8"))
+    # The order of characters is that of their bytes in UTF-8.
+    return sorted(pairs, key=itemgetter(0))
