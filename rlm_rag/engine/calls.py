@@ -13,6 +13,7 @@ from rlm_rag.engine.answer import StopReason, usage_dict
 from rlm_rag.engine.attempts import Attempts
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.caller import Caller
+from rlm_rag.engine.counting import Counting
 from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.live import LiveReply, ReplyText
@@ -47,7 +48,7 @@ class PricedModel:
 
     Models of one provider share the `limiter`. `temperature` and `extra` go with each request.
     `shared` joins identical calls, None where each has to be sent; `fallbacks` may take the
-    model's place; `refusals` are what its provider refused for good.
+    model's place; `refusals` are what its provider refused for good, `counting` is how it counts.
     """
 
     model: LanguageModel
@@ -59,6 +60,7 @@ class PricedModel:
     shared: SharedReplies | None = None
     fallbacks: Fallbacks[PricedModel] = field(default_factory=Fallbacks)
     refusals: Refusals = field(default_factory=Refusals)
+    counting: Counting = field(default_factory=Counting)
 
     @property
     def name(self) -> str:
@@ -278,6 +280,7 @@ class ModelCalls:
             spent = attempts.unknown()
             self._record_failure(call, model.name, spent, started, "the call was cancelled")
             raise
+        model.counting.learn(asking.prompt_tokens, completion.usage.input_tokens)
         usage = attempts.answered(_priced(completion.usage, model.facts))
         completion = replace(completion, usage=usage)
         if live is not None:
@@ -319,7 +322,8 @@ class ModelCalls:
         cap = self.output_cap(model.facts, asking.max_output_tokens)
         # A summary that is cut is worth less than none.
         shortest = None if asking.summary else LEAST_REPLY_TOKENS
-        return _estimate(model.facts, asking.prompt_tokens, cap, shortest=shortest)
+        tokens = model.counting.estimated(asking.prompt_tokens, asking.messages)
+        return _estimate(model.facts, tokens, cap, shortest=shortest)
 
     def _timeout(self, final: bool) -> float:
         left = self._budget.seconds_left(final=final)

@@ -241,7 +241,7 @@ LEFT = (
 def test_a_child_has_what_is_left_of_tokens_and_money_and_its_parent_has_the_rest(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus, kind: str, limits: Limits
 ) -> None:
-    usage = {"prompt_tokens": 300, "completion_tokens": 200}
+    usage = {"prompt_tokens": 290, "completion_tokens": 210}
     found = play(
         openai_server,
         corpus,
@@ -254,7 +254,7 @@ def test_a_child_has_what_is_left_of_tokens_and_money_and_its_parent_has_the_res
         child=[
             block(
                 f"{LEFT}mine = left()\n"
-                "rs = llm_query_batched([f'leaf {n}' for n in range(100)])\n"
+                "rs = llm_query_batched([f'leaf {n} ' + 'word ' * 250 for n in range(100)])\n"
                 "FINAL(json.dumps([mine, sum(r.ok for r in rs), rs[-1].error]))"
             )
         ],

@@ -24,7 +24,7 @@ from rlm_rag.models.base import Completion, Message, ModelRequest, Usage
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.prices import ModelFacts, Price
 from rlm_rag.models.sharing import SharedReplies
-from rlm_rag.models.tokens import count_message_tokens
+from rlm_rag.models.tokens import count_message_tokens, most_message_tokens
 from rlm_rag.trace.recorder import Recorder
 from tests.virtual_time import run_virtually
 
@@ -264,3 +264,86 @@ def test_prompts_that_a_provider_counts_higher_pass_a_limit_by_those_in_flight_a
     assert all(isinstance(one, Completion | LimitReached) for one in done)
     most = (limits.tokens or 0) / 51 if limits.tokens else (limits.usd or 0) / 6e-4
     assert 0.9 * most <= sent <= most + width
+
+
+TEXTS = {
+    "prose": "Beautiful is better than ugly. ",
+    "minified": "f(a,b);x=c[1]?d:e;",
+    "emoji": "\U0001fae8\U0001f6dc ",
+    "rare": "\u9f98\ud7a3 ",
+}
+
+
+class CountsBytes:
+    """Bills one token for each byte: the most that a byte-level tokenizer makes of a text."""
+
+    name = "counts bytes"
+
+    def __init__(self) -> None:
+        self.billed = 0
+        self.undercounts: list[int] = []
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        assert request.max_output_tokens is not None
+        tokens = most_message_tokens(request.messages)
+        self.undercounts.append(tokens - count_message_tokens(request.messages))
+        self.billed += tokens + request.max_output_tokens
+        await asyncio.sleep(1)
+        usage = Usage(calls=1, input_tokens=tokens, output_tokens=request.max_output_tokens)
+        return Completion("reply", usage, self.name)
+
+
+calls_to_make = st.lists(
+    st.tuples(st.sampled_from(sorted(TEXTS)), st.integers(1, 60)), min_size=1, max_size=60
+)
+
+
+async def asked_of(
+    provider: CountsBytes, prompts: list[str], limits: Limits, width: int, *, first: str = ""
+) -> None:
+    """Send leaf calls at once, after one alone where there is a `first`."""
+    budget = Budget(limits, clock=asyncio.get_running_loop().time, keeps_final=False)
+    calls = ModelCalls(
+        run_id="r", budget=budget, limits=limits, recorder=Recorder(None), past=Past()
+    )
+    model = PricedModel(provider, ModelFacts(price=PRICE), Limiter(width))
+
+    async def one(prompt: str) -> None:
+        await calls.complete(model, [Message("user", prompt)], role="sub", max_output_tokens=20)
+
+    if first:
+        await one(first)
+    done = await asyncio.gather(*map(one, prompts), return_exceptions=True)
+    assert {type(each) for each in done} <= {type(None), LimitReached}
+    assert budget.usage.input_tokens + budget.usage.output_tokens == provider.billed
+
+
+@given(calls_to_make, st.integers(1, 5), st.integers(200, 20_000))
+def test_text_that_is_undercounted_passes_a_limit_by_what_was_in_flight_at_most(
+    made: list[tuple[str, int]], width: int, tokens: int
+) -> None:
+    provider = CountsBytes()
+    prompts = [TEXTS[kind] * times for kind, times in made]
+    run_virtually(asked_of(provider, prompts, Limits(calls=None, tokens=tokens), width))
+    in_flight = sorted(provider.undercounts)[-width:]
+    assert provider.billed <= tokens + sum(in_flight)
+
+
+@given(
+    st.sampled_from(sorted(TEXTS)),
+    st.lists(st.integers(100, 300), min_size=1, max_size=40),
+    st.integers(1, 8),
+    st.integers(10_000, 300_000),
+)
+def test_once_a_provider_has_shown_how_it_counts_such_text_no_limit_is_passed(
+    kind: str, sizes: list[int], width: int, tokens: int
+) -> None:
+    provider = CountsBytes()
+    prompts = [TEXTS[kind] * times for times in sizes]
+    limits = Limits(calls=None, tokens=tokens)
+    run_virtually(asked_of(provider, prompts, limits, width, first=TEXTS[kind] * 100))
+    assert provider.billed <= tokens
+    # What is expected of it is no more than it bills: what fits is sent.
+    costs = [most_message_tokens([Message("user", prompt)]) + 20 for prompt in prompts]
+    if sum(costs) + costs[0] * 2 <= tokens:
+        assert len(provider.undercounts) == 1 + len(prompts)

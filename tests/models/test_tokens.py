@@ -7,12 +7,13 @@ import random
 import string
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm_rag.models import tokens
 from rlm_rag.models.base import Message
-from rlm_rag.models.tokens import count_message_tokens, count_tokens
+from rlm_rag.models.tokens import count_message_tokens, count_tokens, most_message_tokens
 
 # Counted with o200k_base: the first paragraph of PEP 20's text, a line of Python, of Chinese.
 PROSE = "Beautiful is better than ugly. Explicit is better than implicit. Simple is better."
@@ -54,3 +55,24 @@ def test_a_prompt_of_what_is_no_language_is_counted_in_full() -> None:
     for text, true_count in ((encoded, 5744), (letters, 4360), (f"{PROSE} {encoded}", 5761)):
         assert true_count <= count_message_tokens([Message("user", text)]) <= 1.5 * true_count
     assert count_message_tokens([Message("user", CODE)]) < count_tokens(CODE) + 10
+
+
+# With the highest count of cl100k_base, o200k_base, DeepSeek's and an older one of Claude's.
+COSTLY = {
+    "!function(a,b){var c=a.d;if(c>1){return b(c.e,a[0])}}(x,y);" * 9: 324,
+    "a b c d e f g h i j k l m n o p q r s t u v w x y z " * 9: 235,
+    "\U0001fae8\U0001f6dc\U0001f9cb\U0001f965" * 20: 240,
+}
+
+
+@pytest.mark.parametrize(("text", "true_count"), COSTLY.items(), ids=range(len(COSTLY)))
+def test_minified_code_single_letters_and_emoji_are_counted_in_full(
+    text: str, true_count: int
+) -> None:
+    assert true_count <= count_message_tokens([Message("user", text)]) <= 2 * true_count
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_no_estimate_is_beyond_one_token_a_byte(text: str) -> None:
+    prompt = [Message("user", text)]
+    assert count_tokens(text) <= count_message_tokens(prompt) <= most_message_tokens(prompt) + 1
