@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
 import click
 
 from rlm_rag.cli import streams
-from rlm_rag.cli.progress import load_progress
+from rlm_rag.cli.progress import IndexProgress, load_progress
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import UsageError
 
@@ -146,6 +146,8 @@ def opened(
     with corpus:
         if not quiet:
             warn_of(corpus.warnings)
+            if streams.shows_progress():
+                corpus.retriever.on_progress = IndexProgress()
         yield corpus
 
 

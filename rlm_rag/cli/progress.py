@@ -1,4 +1,4 @@
-"""One line of standard error that says how far a load is, once it takes longer than a second."""
+"""A line of standard error that says how far a load is, or the index after it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from rlm_rag.counts import counted
 
 SHOWN_AFTER_SECONDS = 1.0
 INTERVAL_SECONDS = 0.1
+# Fewer take about a second.
+SHOWN_FROM_DOCUMENTS = 2000
 ERASE_LINE = "\r\x1b[K"
 
 
@@ -36,6 +38,24 @@ class LoadProgress:
     def close(self) -> None:
         """Remove the line, if there is one."""
         if self._shown_at is not None:
+            streams.to_stderr(ERASE_LINE)
+
+
+class IndexProgress:
+    """Takes how many documents are indexed by now, and of how many, and rewrites its line.
+
+    The line is shown where there is much to do, and removed when all is done.
+    """
+
+    def __init__(self) -> None:
+        self._is_shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if done < total and (self._is_shown or total - done >= SHOWN_FROM_DOCUMENTS):
+            self._is_shown = True
+            streams.to_stderr(f"{ERASE_LINE}indexing: {done:,} of {counted(total, 'document')}")
+        elif self._is_shown:
+            self._is_shown = False
             streams.to_stderr(ERASE_LINE)
 
 

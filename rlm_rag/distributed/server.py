@@ -7,14 +7,14 @@ from pathlib import Path
 
 from rlm_rag.distributed.gathering import GatheringAnswerer
 from rlm_rag.distributed.joining import join, leave
-from rlm_rag.indexes.server import serve
+from rlm_rag.indexes.server import Told, serve
 from rlm_rag.packed import PackedCorpus
 
 
 def main(packed_path: str, address: str, count: str, origin: str, kept_root: str) -> None:
     """Serve one packed corpus until stdin ends, in `count` shards, or one for each node (0)."""
 
-    def opened() -> GatheringAnswerer:
+    def opened(_told: Told) -> GatheringAnswerer:
         nodes = join(address)
         # Not before: Ray is read from its environment.
         from rlm_rag.distributed.ray_shards import RayShards

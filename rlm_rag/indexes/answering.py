@@ -49,6 +49,7 @@ from rlm_rag.indexes.symbols import symbols
 from rlm_rag.packed import PackedCorpus
 
 if TYPE_CHECKING:
+    from rlm_rag.indexes.index import Progress
     from rlm_rag.indexes.leaning import Leaning
     from rlm_rag.indexes.search import Searcher
 
@@ -84,16 +85,27 @@ class Answerer:
         store: SegmentStore | None = None,
         packed_path: Path | None = None,
         parsers: Parsers | None = None,
+        on_progress: Progress | None = None,
     ) -> Answerer:
         """Return what answers about a corpus by holdings of this process, made as `OwnHoldings`."""
         holdings = OwnHoldings(
-            corpus, weights=weights, store=store, packed_path=packed_path, parsers=parsers
+            corpus,
+            weights=weights,
+            store=store,
+            packed_path=packed_path,
+            parsers=parsers,
+            on_progress=on_progress,
         )
         return cls(corpus, holdings, weights=weights)
 
     @classmethod
     def open(
-        cls, packed_path: Path, *, index_folder: Path | None = None, origin: str = ""
+        cls,
+        packed_path: Path,
+        *,
+        index_folder: Path | None = None,
+        origin: str = "",
+        on_progress: Progress | None = None,
     ) -> Answerer:
         """Open a packed corpus, with the folder of its index, or None to keep that in memory.
 
@@ -101,7 +113,8 @@ class Answerer:
             PackedCorpusError: the file is none, or is damaged.
         """
         store = SegmentStore(index_folder, stamp=stamp_of(Weights()), origin=origin)
-        return cls.of(PackedCorpus.open(packed_path), store=store, packed_path=packed_path)
+        corpus = PackedCorpus.open(packed_path)
+        return cls.of(corpus, store=store, packed_path=packed_path, on_progress=on_progress)
 
     def answer(self, request: AnyRequest) -> Result:
         """Answer one request.

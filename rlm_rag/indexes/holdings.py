@@ -29,6 +29,7 @@ from rlm_rag.packed import PackedCorpus
 
 if TYPE_CHECKING:
     from rlm_rag.indexes.finding import Finder
+    from rlm_rag.indexes.index import Progress
     from rlm_rag.indexes.leaning import Told, Uses
     from rlm_rag.indexes.parts import Parts
 
@@ -105,15 +106,18 @@ class OwnHoldings:
         store: SegmentStore | None = None,
         packed_path: Path | None = None,
         parsers: Parsers | None = None,
+        on_progress: Progress | None = None,
     ) -> None:
         """Documents are parsed by `parsers`, which are then not closed here, or by own ones.
 
-        At `packed_path` other processes can open the corpus, and help.
+        At `packed_path` other processes can open the corpus, and help. `on_progress` is told how
+        far a build of the index is.
         """
         self._corpus = corpus
         self._weights = weights or Weights()
         self._store = store or SegmentStore(None, stamp=stamp_of(self._weights))
         self._packed_path = packed_path
+        self._on_progress = on_progress
         self._helper = GrepHelper(packed_path) if packed_path is not None else None
         self._finder: Finder | None = None
         self._ends_parsers = parsers is None
@@ -229,6 +233,7 @@ class OwnHoldings:
                 weights=self._weights,
                 store=self._store,
                 packed_path=self._packed_path,
+                on_progress=self._on_progress,
             )
             self._finder = Finder(self._corpus, index, weights=self._weights)
         return self._finder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,9 @@ from rlm_rag.packed import PackedCorpus
 # More segments than this, of less text than that, become one at the next change.
 _MAX_SMALL_SEGMENTS = 8
 _SMALL_BYTES = 1 << 20
+
+Progress = Callable[[int, int], object]
+"""Takes how many documents are indexed by now, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,13 @@ def build_index(
     weights: Weights,
     store: SegmentStore | None = None,
     packed_path: Path | None = None,
+    on_progress: Progress | None = None,
 ) -> SearchIndex:
     """Index every window of a corpus that the store does not have yet.
 
     Only documents that are new or were changed cost anything. Segments that hold little, or
-    mostly what is gone, are made anew on that occasion, from the corpus itself.
+    mostly what is gone, are made anew on that occasion, from the corpus itself. Each segment is
+    kept as soon as it is built, so that a build that was killed goes on where it was.
 
     Raises:
         RetrievalError: a document has more windows than can be numbered, or a process failed.
@@ -60,7 +65,15 @@ def build_index(
         worn = _worn(corpus, digests, known, segments)
         wanted = _wanted(digests, known, worn)
         built = build_segments(corpus, wanted, weights=weights, packed_path=packed_path)
-        added = [store.add(data) for data in built]
+        done = len(digests) - len(wanted)
+        added = []
+        if on_progress is not None:
+            on_progress(done, len(digests))
+        for data in built:
+            added.append(store.add(data))
+            done += len(added[-1].numbers("window_counts"))
+            if on_progress is not None:
+                on_progress(done, len(digests))
         store.remove(segments[number] for number in worn)
         segments = [one for number, one in enumerate(segments) if number not in worn] + added
         known = places_of(digests, segments)

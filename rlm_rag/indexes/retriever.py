@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 from rlm_rag.child import command, environment
@@ -20,7 +21,7 @@ from rlm_rag.indexes.requests import (
     check_lengths,
     checked_timeout,
 )
-from rlm_rag.indexes.wire import decode_result, encode_request, to_json
+from rlm_rag.indexes.wire import decode_progress, decode_result, encode_request, to_json
 
 __all__ = ["ProcessRetriever", "to_json"]
 
@@ -63,6 +64,8 @@ class ProcessRetriever:
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: set[asyncio.Task[Result]] = set()
         self._closed = False
+        self.on_progress: Callable[[int, int], object] | None = None
+        """Told, on the event loop, how many documents are indexed while an index is built."""
 
     @property
     def pid(self) -> int | None:
@@ -162,6 +165,11 @@ class ProcessRetriever:
         except ConnectionError:
             return None
         while (reply := await process.stdout.readline()).endswith(b"\n"):
+            far = decode_progress(reply)
+            if far is not None:
+                if self.on_progress is not None:
+                    self.on_progress(*far)
+                continue
             answered, result = decode_result(reply)
             if answered == number:
                 return result

@@ -17,10 +17,12 @@ from rlm_rag.child import end_with_parent, hand_over_lines, private_streams
 from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.requests import AnyRequest, Result
-from rlm_rag.indexes.wire import decode_request, encode_failure, encode_result
+from rlm_rag.indexes.wire import decode_request, encode_failure, encode_progress, encode_result
 
 # How long a request may have to wait for what is done between requests.
 _STEP_SECONDS = 0.1
+
+Told = Callable[[int, int], object]
 
 
 class Answers(Protocol):
@@ -46,18 +48,20 @@ class Answers(Protocol):
 def main(packed_path: str, index_folder: str = "", origin: str = "") -> None:
     """Serve one packed corpus until stdin ends; without `index_folder`, index in memory."""
     serve(
-        lambda: Answerer.open(
+        lambda told: Answerer.open(
             Path(packed_path),
             index_folder=Path(index_folder) if index_folder else None,
             origin=origin,
+            on_progress=told,
         )
     )
 
 
-def serve(opened: Callable[[], Answers], at_end: Callable[[], object] | None = None) -> None:
+def serve(opened: Callable[[Told], Answers], at_end: Callable[[], object] | None = None) -> None:
     """Answer the requests on stdin until it ends, by what is opened at the first of them.
 
-    `at_end` is called then, before the process ends.
+    What is opened may tell, while it works on a request, how far it is. `at_end` is called at
+    the end, before the process ends.
     """
     requests, replies = private_streams()
     # The host decides what an interrupt means.
@@ -66,11 +70,16 @@ def serve(opened: Callable[[], Answers], at_end: Callable[[], object] | None = N
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=hand_over_lines, args=(requests, lines, at_end), daemon=True).start()
     answers: Answers | None = None
+
+    def told(done: int, total: int) -> None:
+        replies.write(encode_progress(done, total))
+        replies.flush()
+
     while True:
         line = next_request(lines, answers)
         number, request = decode_request(line)
         try:
-            answers = answers or opened()
+            answers = answers or opened(told)
             reply = encode_result(number, answers.answer(request))
         except RlmRagError as error:
             reply = encode_failure(number, error.message, error.hint)

@@ -47,6 +47,9 @@ _REQUESTS: dict[str, type[AnyRequest]] = {
     )
 }
 
+# What a line begins with that is no reply, and so no JSON.
+_PROGRESS = b"progress "
+
 
 def to_json(result: Result) -> Any:
     """Return a result as the REPL and `--json` give it.
@@ -117,6 +120,19 @@ def encode_failure(number: int, message: str, hint: str | None) -> bytes:
     """Return, as one line, why the request of that number was not answered."""
     value = {"id": number, "failed": message, "hint": hint}
     return json.dumps(value).encode("ascii") + b"\n"
+
+
+def encode_progress(done: int, total: int) -> bytes:
+    """Return, as one line, how many documents are indexed by now, and of how many."""
+    return _PROGRESS + json.dumps([done, total]).encode("ascii") + b"\n"
+
+
+def decode_progress(line: bytes) -> tuple[int, int] | None:
+    """Read what `encode_progress` wrote; None for a line that is a reply."""
+    if not line.startswith(_PROGRESS):
+        return None
+    done, total = json.loads(line[len(_PROGRESS) :])
+    return done, total
 
 
 def decode_result(line: bytes) -> tuple[int, Result | RetrievalError]:

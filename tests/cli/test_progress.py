@@ -30,3 +30,22 @@ def test_a_long_load_has_one_line_that_goes_at_its_end(
 def test_off_a_terminal_there_is_no_progress() -> None:
     with progress.load_progress() as shown:
         assert shown is None
+
+
+def test_an_index_that_takes_long_has_a_line_that_goes_when_all_is_indexed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = progress.IndexProgress()
+    shown(0, 1999)
+    shown(1999, 1999)
+    assert capsys.readouterr().err == ""
+    for done in (0, 40_000, 41_000, 42_000):
+        shown(done, 42_000)
+    first, second, third, end = capsys.readouterr().err.removeprefix("\r\x1b[K").split("\r\x1b[K")
+    assert first == "indexing: 0 of 42,000 documents"
+    # What is begun to be shown is shown to the end.
+    assert (second, third, end) == (
+        "indexing: 40,000 of 42,000 documents",
+        "indexing: 41,000 of 42,000 documents",
+        "",
+    )

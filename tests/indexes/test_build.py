@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlm_rag.indexes import postings
+from rlm_rag.indexes import parallel, postings
 from rlm_rag.indexes.build import build_segment
 from rlm_rag.indexes.definitions import scan, scannable
 from rlm_rag.indexes.forms import VARIABLE, Language
+from rlm_rag.indexes.index import Progress, SearchIndex, build_index
 from rlm_rag.indexes.language_rows import LANGUAGES
 from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.stamp import stamp_of
+from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.packed import PackedCorpus
 
 Pack = Callable[[Mapping[str, str]], PackedCorpus]
@@ -58,3 +62,36 @@ def test_leaving_variables_out_leaves_out_nothing_else(language: Language, text:
     data = scannable(text.encode())
     expected = [match for match in scan(data, language) if match.kind != VARIABLE]
     assert list(scan(data, language, variables=False)) == expected
+
+
+class KilledError(Exception):
+    """Stands for the end of a process."""
+
+
+def test_a_build_that_was_killed_goes_on_where_it_was(
+    pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "_PIECE_BYTES", 300)
+    corpus = pack({f"{number}.txt": f"word{number}\n" * 20 for number in range(12)})
+    weights = Weights()
+
+    def build(on_progress: Progress) -> SearchIndex:
+        store = SegmentStore(tmp_path / "one", stamp=stamp_of(weights))
+        return build_index(corpus, weights=weights, store=store, on_progress=on_progress)
+
+    def kill(done: int, total: int) -> None:
+        if done >= 5:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        build(kill)
+    told: list[tuple[int, int]] = []
+    index = build(lambda done, total: told.append((done, total)))
+    (held, _), *_, last = told
+    assert 5 <= held < 12
+    assert last == (12, 12)
+    assert index.added == 12 - held
+    whole = build_index(corpus, weights=weights)
+    for term in (b"word3", b"word11", b"word"):
+        found = index.postings.postings(term).windows.tolist()
+        assert found == whole.postings.postings(term).windows.tolist()

@@ -271,3 +271,18 @@ def test_the_process_loads_no_provider_and_no_command_line() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root
     )
     assert shown.stdout.strip() == "[]"
+
+
+def test_a_build_tells_how_far_it_is_and_a_query_after_it_nothing(packed: Path) -> None:
+    told: list[tuple[int, int]] = []
+
+    async def use(retriever: ProcessRetriever) -> None:
+        retriever.on_progress = lambda done, total: told.append((done, total))
+        found = await retriever.retrieve(SearchRequest("retry"))
+        assert isinstance(found, SearchResult)
+        assert found.hits
+        assert told == [(0, 2), (2, 2)]
+        await retriever.retrieve(SearchRequest("pass"))
+
+    run(packed, use)
+    assert told == [(0, 2), (2, 2)]
