@@ -269,12 +269,9 @@ class ModelCalls:
                 patience=self._patience(asking.final),
             )
         except (ModelError, LimitReached) as error:
-            if isinstance(error, LimitReached):
-                said = f"not sent: {error.detail}"
-            else:
-                said = told(error)
+            if isinstance(error, ModelError):
                 model.refusals.note(self._batch_of(asking), model.name, error)
-            self._record_failure(call, model.name, attempts.failed(), started, said)
+            self._record_failure(call, model.name, attempts.failed(), started, _said(error))
             raise
         except BaseException:
             spent = attempts.unknown()
@@ -400,6 +397,10 @@ class _Sending:
 def told(error: ModelError) -> str:
     """What a failed call says to the code that made it, and to the trace."""
     return f"{error.message}. {error.hint}" if error.hint else error.message
+
+
+def _said(error: ModelError | LimitReached) -> str:
+    return f"not sent: {error.detail}" if isinstance(error, LimitReached) else told(error)
 
 
 def _is_passing(error: ModelError | LimitReached) -> TypeGuard[ModelError]:
