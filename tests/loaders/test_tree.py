@@ -464,3 +464,27 @@ def test_an_ignore_file_cannot_make_a_load_try_its_stars_in_every_way(tmp_path: 
     (tmp_path / ("a" * 200)).write_text("text\n")
     with load_corpus(str(tmp_path)) as corpus:
         assert "a" * 200 in list(corpus.paths())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="special files of POSIX")
+def test_a_tree_that_changes_while_it_is_read_costs_what_changed_alone(
+    root: Path, git: Git, tmp_path: Path
+) -> None:
+    write(root, {name: name for name in ("a", "gone", "link", "longer", "pipe", "z")})
+    write(tmp_path / "outside", {"secret": "s"})
+    git("add", "-A")
+
+    def change(number: int, _: int) -> None:
+        if number > 1:
+            return
+        for name in ("gone", "link", "pipe"):
+            (root / name).unlink()
+        (root / "link").symlink_to(tmp_path / "outside" / "secret")
+        os.mkfifo(root / "pipe")
+        (root / "longer").write_text("longer" * 9)
+
+    with load_corpus(root, on_progress=change) as corpus:
+        found = {document.path: document.content for document in corpus}
+        skipped = {one.path: one.reason for one in corpus.skipped}
+    assert found == {"a": "a", "longer": "longer" * 9, "z": "z"}
+    assert skipped == {"gone": "no longer there", "link": "symbolic link", "pipe": "named pipe"}
