@@ -1,4 +1,10 @@
-"""`python -m benchmarks.scale`: build, queries and memory, whole and in shards, side by side."""
+"""`python -m benchmarks.scale`: build, queries and memory, whole and in shards, side by side.
+
+    python -m benchmarks.scale --plain --files 1000000 --gb 5
+
+With `--plain` as many small files on one machine, loaded and indexed by the command, which is
+killed on the way and run again.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.memory import descendants, memory_of
+from benchmarks.scale.plain import measure
 from benchmarks.scale.texts import documents
 from rlm_rag.distributed.cluster import LOCAL, Cluster
 from rlm_rag.distributed.retriever import ShardsRetriever
@@ -118,7 +125,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--shards", default="1,2,4", help="numbers of shards, or nothing")
+    parser.add_argument("--plain", action="store_true", help="small files, without shards")
+    parser.add_argument("--files", type=int, default=1_000_000, help="how many, with --plain")
+    parser.add_argument("--gb", type=float, default=5.0, help="of how many GB, with --plain")
+    parser.add_argument("--keep", type=Path, help="the folder that --plain works in, and leaves")
     options = parser.parse_args(arguments)
+    if options.plain:
+        total_bytes = int(options.gb * 1e9)
+        measure(files=options.files, total_bytes=total_bytes, queries=QUERIES, keep=options.keep)
+        return
     counts = [int(count) for count in options.shards.split(",") if count]
     with tempfile.TemporaryDirectory() as folder:
         packed = Path(folder) / "corpus.packed"

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks.scale import texts
 from benchmarks.scale.__main__ import main
+from benchmarks.scale.small_files import make_tree
 
 
 def test_copies_of_a_text_are_in_other_words_and_the_same_every_time(
@@ -22,3 +25,20 @@ def test_one_index_is_measured_without_ray(capsys: pytest.CaptureFixture[str]) -
     main(["--megabytes", "1", "--shards", ""])
     *_, row = capsys.readouterr().out.splitlines()
     assert row.startswith("| whole | ")
+
+
+def test_small_files_are_as_many_and_as_large_as_asked_for(tmp_path: Path) -> None:
+    done = make_tree(tmp_path, files=120, total_bytes=600_000)
+    sizes = [path.stat().st_size for path in tmp_path.rglob("*.py")]
+    assert len(sizes) == 120
+    assert 400_000 < done < 800_000
+    assert 2 * max(sizes) > done / 120
+
+
+@pytest.mark.deep
+def test_plain_is_killed_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep = ["--keep", str(tmp_path / "work")]
+    main(["--plain", "--files", "4000", "--gb", "0.02", *keep])
+    said = capsys.readouterr().out
+    assert said.count("| load and index, killed") == 1
+    assert "first search" in said.splitlines()[-1]
