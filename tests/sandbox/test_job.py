@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +55,8 @@ class Kernel:
 
     def __init__(self, failing: str = "", *, within: bool = False, kept: bool = True) -> None:
         self.asked: list[tuple[Any, ...]] = []
+        self.privileges = [19, 23, 1 << 33]
+        self.lasting: set[int] = set()
         self._inside = {None: within, 77: kept}
         for name, answer in (
             ("CreateJobObjectW", 77),
@@ -62,6 +65,7 @@ class Kernel:
             ("AssignProcessToJobObject", 1),
             ("TerminateJobObject", 1),
             ("CloseHandle", 1),
+            ("OpenProcessToken", 1),
             ("GetLastError", 5),
         ):
             setattr(self, name, self._function(name, 0 if name == failing else answer))
@@ -75,6 +79,23 @@ class Kernel:
 
     def IsProcessInJob(self, process: int, job: int | None, answer: Any) -> int:
         answer._obj.value = self._inside[job]
+        return 1
+
+    def GetTokenInformation(self, token: Any, kind: int, data: Any, size: Any, needed: Any) -> int:
+        assert kind == 3
+        told = struct.pack("<I", len(self.privileges))
+        told += b"".join(struct.pack("<QI", number, 2) for number in self.privileges)
+        needed._obj.value = len(told)
+        if data is None:
+            return 0
+        data.raw = told
+        return 1
+
+    def AdjustTokenPrivileges(self, token: Any, all_: int, state: bytes, *nothing: Any) -> int:
+        for number, attributes in struct.iter_unpack("<QI", state[4:]):
+            assert attributes == 4
+            if number not in self.lasting:
+                self.privileges.remove(number)
         return 1
 
     def GetProcessTimes(self, process: int, *times: Any) -> int:
@@ -101,14 +122,15 @@ def test_the_limits_of_a_job_fill_the_systems_structure(
 
 def test_a_process_is_put_into_its_job_when_all_limits_of_it_are_set() -> None:
     kernel = Kernel()
-    Job.around(1234, ONE_GIB, kernel=kernel)
-    assert kernel.asked == [
+    Job.around(1234, ONE_GIB, system=kernel)
+    assert kernel.asked[:5] == [
         ("CreateJobObjectW", None, None),
         ("OpenProcess", 0x501, 0, 1234),
         ("SetInformationJobObject", 77, 9, extended_limits(ONE_GIB), 144),
         ("SetInformationJobObject", 77, 4, b"\xff\0\0\0", 4),
         ("AssignProcessToJobObject", 77, 88),
     ]
+    assert kernel.privileges == [23]
 
 
 @pytest.mark.parametrize(("memory", "within"), [(ONE_GIB, True), (0, False)])
@@ -116,32 +138,44 @@ def test_a_job_within_another_or_without_limits_leaves_the_desktop_open(
     memory: int, within: bool
 ) -> None:
     kernel = Kernel(within=within)
-    Job.around(1234, memory, kernel=kernel)
+    Job.around(1234, memory, system=kernel)
     assert [asked[2] for asked in kernel.asked if asked[0] == "SetInformationJobObject"] == [9]
 
 
 @pytest.mark.parametrize(
     "failing",
-    ["CreateJobObjectW", "OpenProcess", "SetInformationJobObject", "AssignProcessToJobObject"],
+    [
+        *("CreateJobObjectW", "OpenProcess", "SetInformationJobObject"),
+        *("AssignProcessToJobObject", "OpenProcessToken"),
+    ],
 )
 def test_a_step_that_fails_is_an_error_and_leaves_no_handle(failing: str) -> None:
     kernel = Kernel(failing)
     with pytest.raises(OSError, match="error 5"):
-        Job.around(1234, ONE_GIB, kernel=kernel)
+        Job.around(1234, ONE_GIB, system=kernel)
     closed = {asked[1] for asked in kernel.asked if asked[0] == "CloseHandle"}
     assert closed == {77, 88} - {{"CreateJobObjectW": 77, "OpenProcess": 88}.get(failing)}
 
 
+def test_a_process_that_keeps_a_privilege_is_an_error_unless_nothing_bounds_it() -> None:
+    kernel = Kernel()
+    kernel.lasting = {19}
+    with pytest.raises(OSError, match="keeps privileges"):
+        Job.around(1234, ONE_GIB, system=kernel)
+    Job.around(1234, 0, system=kernel)
+    assert kernel.privileges == [19, 23]
+
+
 def test_a_job_tells_whether_it_has_its_process_and_what_that_computed() -> None:
-    assert Job.around(1, 0, kernel=Kernel()).holds()
-    lost = Job.around(1, 0, kernel=Kernel(kept=False))
+    assert Job.around(1, 0, system=Kernel()).holds()
+    lost = Job.around(1, 0, system=Kernel(kept=False))
     assert not lost.holds()
     assert lost.cpu_seconds() == 1.75
 
 
 def test_a_job_is_ended_and_closed_once() -> None:
     kernel = Kernel()
-    job = Job.around(1, 0, kernel=kernel)
+    job = Job.around(1, 0, system=kernel)
     kernel.asked.clear()
     job.interrupt()
     job.end()

@@ -20,7 +20,7 @@ from rlm_rag.sandbox.confine.view import Layer, Program
 from rlm_rag.sandbox.confine.windows import JobObject
 from rlm_rag.sandbox.process import ProcessTransport, open_worker
 from tests.sandbox.sessions import make, run
-from tests.sandbox.support import program, until
+from tests.sandbox.support import lines_of, program, until
 from tests.stand_in_windows import WITH_WINDOWS, WITHOUT_POSIX
 
 ROOT = Path(rlm_rag.__file__).parents[1]
@@ -162,6 +162,24 @@ def test_what_a_worker_on_windows_started_ends_with_it() -> None:
         assert await until(lambda: not lives_on(child))
 
     asyncio.run(scenario())
+
+
+@windows
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_worker_in_a_job_has_no_privilege(layer: Layer) -> None:
+    tell = """
+import ctypes
+token, size, data = ctypes.c_void_p(), ctypes.c_uint32(), ctypes.create_string_buffer(4096)
+kernel, advapi = ctypes.WinDLL("kernel32"), ctypes.WinDLL("advapi32")
+own = ctypes.c_void_p(-1)
+advapi.OpenProcessToken(own, 8, ctypes.byref(token))
+print(advapi.GetTokenInformation(token, 3, data, 4096, ctypes.byref(size)))
+count = int.from_bytes(data[:4], "little")
+print(sorted(int.from_bytes(data[at : at + 8], "little") for at in range(4, 4 + 12 * count, 12)))
+"""
+    asked, privileges = (line.strip() for line in lines_of(layer, tell))
+    assert asked == "1"
+    assert (privileges == "[23]") == (layer.name == "job")
 
 
 def in_wine() -> bool:

@@ -35,6 +35,7 @@ def _link_or_copy(path: Path, place: Path) -> None:
 
 def _copy(path: Path, place: Path) -> None:
     if path.is_dir():
-        shutil.copytree(path, place, ignore=shutil.ignore_patterns("__pycache__"))
+        # With its times, so that what was compiled of it holds.
+        shutil.copytree(path, place)
     else:
-        shutil.copyfile(path, place)
+        shutil.copy2(path, place)
