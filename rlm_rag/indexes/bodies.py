@@ -15,6 +15,8 @@ from functools import cache
 
 # To leave less out takes longer than to read it.
 _LEAST_BYTES = 16
+# In a longer line, where it begins is not looked for again and again.
+_LINE_BYTES = 300
 # Of what people write, nothing is nested as deep by far.
 _MOST_DEPTH = 1_000
 _BRACE, _BRACKET = ord("{"), ord(")")
@@ -147,12 +149,10 @@ def _between_braces(text: bytes, tokens: _Tokens) -> list[Span] | None:
             return None
         if step == _DEFINES:
             defines, announced = True, announced if what is None else what
-            if text[match.end() - 1] != _BRACE:
+            if what is None or text[match.end() - 1] != _BRACE:
                 continue
         elif control and what == holds == _CODE and text[match.start()] == _BRACKET:
-            begins = control.match(text, text.rfind(b"\n", 0, match.start()) + 1)
-            within = begins and text.find(b"{", begins.end(), match.start()) < 0
-            defines = defines or not within
+            defines = defines or not _begins_line(control, text, match.start())
         around.append((holds, start, before, defines))
         if announced is not None:
             holds = announced
@@ -162,10 +162,18 @@ def _between_braces(text: bytes, tokens: _Tokens) -> list[Span] | None:
     return None if around else found
 
 
+def _begins_line(control: re.Pattern[bytes], text: bytes, at: int) -> bool:
+    """Whether the braces behind an offset are the first of a line that begins with `control`."""
+    line = text.rfind(b"\n", max(0, at - _LINE_BYTES), at) + 1
+    begins = control.match(text, line) if line else None
+    return begins is not None and text.find(b"{", begins.end(), at) < 0
+
+
 def _but_one(text: bytes, spans: Iterable[Span], kept: bytes) -> Iterator[Span]:
+    """Leave the last of `kept` in each body; values, behind `=`, are none."""
     for start, end in spans:
         last = text.rfind(kept, start, end)
-        if last < 0:
+        if last < 0 or text[start - 3 : start - 1].endswith((b"=", b"= ")):
             yield start, end
             continue
         behind = last + len(kept)

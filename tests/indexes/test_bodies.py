@@ -122,6 +122,11 @@ def test_the_outline_is_that_of_the_whole_text(
     assert found == tree.parsed(source.encode(), grammar) != []
 
 
+def test_braces_in_macros_and_semicolons_in_values_are_no_code() -> None:
+    source = '#define BEGIN namespace n {\nconst char *s[] = { "a;b", "c;d", "e;f" };\n'
+    assert left(source, "cpp") == "#define BEGIN namespace n {\nconst char *s[] = {};\n"
+
+
 def test_what_a_macro_may_have_opened_is_no_body() -> None:
     inner = "\n  int f(int x) { return one(x) + two(x); }\n}\n"
     rest = "\n  int f(int x) {; }\n}\n"
@@ -166,7 +171,20 @@ def test_what_cannot_be_read_without_the_bodies_is_read_whole(
 
 PIECES = (
     *("{", "}", "{}", '"', "'", "`", "/*", "//", "/a", "(/a", "(/[", "(", ")", "= {", "= (", ": ("),
-    *("= a", "=>", "{a:", "{a: b,", "{a(", "):a<", "= async", "`${", "new", "new (", "new {"),
+    *(
+        "){}",
+        "= a",
+        "=>",
+        "{a:",
+        "{a: b,",
+        "{a(",
+        "):a<",
+        "= async",
+        "`${",
+        "new",
+        "new (",
+        "new {",
+    ),
     *("struct", "struct a", "class a{", "enum", 'R"(', 'r#"', '@"', '"""', '"\\', "fn a", "fun"),
     *("type", ";static", "A", "attr_a", "?>", "// ?", ") const &", ") throws a", ") where ()"),
     *(") -> a", "\n def a\n", "\n def a\n  b\n", "\n a do\n", "\na b(", "\na<", "#define a\\\n"),
