@@ -24,6 +24,10 @@ from rlm_rag.trace.recorder import Recorder
 
 MOST_SEARCHES = 2
 BLANK = "Your reply was empty. Answer the question."
+SEARCHED = (
+    "There is no further search. Answer the question from the passages above, or begin with "
+    '"Not in the corpus:".'
+)
 _SEARCH = re.compile(r"^[\s*`>]*SEARCH:[ \t]*(.+)$", re.MULTILINE)
 
 
@@ -131,22 +135,24 @@ class Answering:
             if completion is None:
                 assert self._doubted is not None
                 return self._doubted
-            words = _SEARCH.search(completion.text) if self._search is not None else None
-            if words is not None and searches < MOST_SEARCHES and self._search is not None:
-                searches += 1
-                prepared = await self._search(words[1].strip(" `*\"'"))
-                continue
+            text = _answer(completion.text)
+            words = None if self._search is None else _SEARCH.search(completion.text)
+            if words is not None:
+                if searches <= MOST_SEARCHES and not self._is_last():
+                    prepared = await self._searched(words[1], searches)
+                    searches += 1
+                    continue
+                text = _SEARCH.sub("", text).strip()
+                if not text:
+                    return self._without(LimitReached("errors", "the root model only searched"))
             ending = Ending(
-                _answer(completion.text),
-                "answered",
-                is_cut=completion.finish_reason == "length",
-                notes=self._notes,
+                text, "answered", is_cut=completion.finish_reason == "length", notes=self._notes
             )
             if not ending.text:
                 if self._was_blank or self._is_last():
                     return self._without(LimitReached("errors", "the root model said nothing"))
                 self._was_blank = True
-                prepared = Prepared(BLANK, self._evidence, self._notes)
+                prepared = self._again(BLANK)
                 continue
             if self._is_last():
                 return ending
@@ -154,7 +160,15 @@ class Answering:
             doubt = await self._doubts.about(ending.text, computed=False)
             if doubt is None:
                 return ending
-            prepared = Prepared(doubt, self._evidence, self._notes)
+            prepared = self._again(doubt)
+
+    async def _searched(self, words: str, searches: int) -> Prepared:
+        if self._search is None or searches == MOST_SEARCHES:
+            return self._again(SEARCHED)
+        return await self._search(words.strip(" `*\"'"))
+
+    def _again(self, prompt: str) -> Prepared:
+        return Prepared(prompt, self._evidence, self._notes)
 
     def _take(self, prepared: Prepared) -> None:
         self._evidence = prepared.evidence

@@ -135,12 +135,22 @@ def test_retrieve_says_that_a_search_failed_and_denies_nothing(
     assert all(f"({failed})" in prompt for prompt in openai_server.prompts)
 
 
-def test_retrieve_ends_a_model_that_only_searches(
+def test_retrieve_ends_a_model_that_only_searches_with_what_was_found(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    found = ask(openai_server, corpus, "retrieve", *[reply("SEARCH: sheep")] * 3)
-    assert found.iterations == 3
-    assert found.text == "SEARCH: sheep"
+    found = ask(openai_server, corpus, "retrieve", *[reply("SEARCH: sheep")] * 4)
+    assert found.iterations == 4
+    assert "There is no further search." in openai_server.prompts[3]
+    assert (found.stop_reason, found.found) == ("errors", False)
+    assert "tells of sheep" in found.text
+
+
+def test_an_answer_beside_one_search_too_many_stands(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    searches = [reply("SEARCH: sheep")] * 3
+    found = ask(openai_server, corpus, "retrieve", *searches, reply("SEARCH: sheep\nIn a farm."))
+    assert found.text == "In a farm."
 
 
 def test_map_reduce_has_every_document_read_and_answers_from_the_notes(
