@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from hashlib import sha256
 from itertools import chain
@@ -41,11 +41,13 @@ def pack(
     *,
     shape: str = "documents",
     like: PackedCorpus | None = None,
+    watch: Callable[[PackedWriter], object] | None = None,
 ) -> bool:
     """Write documents, each `(path, content[, encoding, ...])`, to a packed corpus file.
 
     A content may be a `StoredText`, whose encoding is the one it was stored with. False, and no
-    file, where the documents are all those of `like`, in its order, none read again.
+    file, where the documents are all those of `like`, in its order, none read again. `watch` is
+    shown the writer after each document that is not.
 
     Raises:
         SourceError: two documents have the same path.
@@ -68,6 +70,8 @@ def pack(
                 writer.copy(like, number)
         for document in coming if first is None else chain([first], coming):
             _add(writer, document)
+            if watch is not None:
+                watch(writer)
     return True
 
 
@@ -90,6 +94,15 @@ def _add(writer: PackedWriter, document: tuple[Any, ...]) -> None:
     else:
         encoding = text.corpus.encoding(text.number)
         writer.add(path, text.corpus.content(text.number), encoding=encoding)
+
+
+class SoFar(NamedTuple):
+    """How far a packed corpus is written: with `tables` after `content_end` bytes it is whole."""
+
+    path: str
+    content_end: int
+    tables: bytes
+    documents: int
 
 
 class PackedWriter:
@@ -173,6 +186,18 @@ class PackedWriter:
             corpus.digest(number),
         )
 
+    def so_far(self) -> SoFar:
+        """Say what lies in which file by now.
+
+        Raises:
+            OSError: it could not be written.
+            ValueError: the writer was closed.
+        """
+        if self._fd is None:
+            raise ValueError("this packed corpus is closed")
+        self._flush()
+        return SoFar(self._partial, self._offset, bytes(self._tables()), len(self._paths))
+
     def close(self) -> None:
         """Finish the file and move it to its path; idempotent.
 
@@ -182,7 +207,7 @@ class PackedWriter:
         if self._fd is None:
             return
         try:
-            self._write_tables()
+            self._write(self._tables())
             self._flush()
             descriptor, self._fd = self._fd, None
             os.close(descriptor)
@@ -254,22 +279,23 @@ class PackedWriter:
                 done += os.write(self._fd, pending[done:])
         self._buffer.clear()
 
-    def _write_tables(self) -> None:
-        content_bytes = self._offset - len(MAGIC)
-        paths_offset = self._offset
-        self._write(b"".join(self._paths))
-        rows_offset = self._offset
+    def _tables(self) -> bytearray:
+        """Return all that follows the contents, where these end here."""
+        content_end = self._offset
+        tables = bytearray().join(self._paths)
+        rows_offset = content_end + len(tables)
         for place, *rest in ROW.iter_unpack(self._rows):
-            self._write(ROW.pack(paths_offset + place, *rest))
-        order_offset = self._offset
+            tables += ROW.pack(content_end + place, *rest)
+        order_offset = content_end + len(tables)
         for name in sorted(self._paths):
-            self._write(ORDER.pack(self._paths[name]))
-        encodings_offset = self._offset
-        self._write("\n".join(name or "" for name in self._encodings).encode())
-        offsets = (paths_offset, rows_offset, order_offset, encodings_offset)
-        totals = (len(self._paths), content_bytes, self._line_total)
+            tables += ORDER.pack(self._paths[name])
+        encodings_offset = content_end + len(tables)
+        tables += "\n".join(name or "" for name in self._encodings).encode()
+        offsets = (content_end, rows_offset, order_offset, encodings_offset)
+        totals = (len(self._paths), content_end - len(MAGIC), self._line_total)
         shape, digest = self._shape.encode("ascii"), self._digest.digest()
-        self._write(TRAILER.pack(*totals, *offsets, shape, digest, MAGIC))
+        tables += TRAILER.pack(*totals, *offsets, shape, digest, MAGIC)
+        return tables
 
     def _discard(self) -> None:
         descriptor, self._fd = self._fd, None

@@ -10,6 +10,7 @@ from pathlib import Path
 from rlm_rag import kept
 from rlm_rag.corpus import Corpus
 from rlm_rag.errors import PackedCorpusError
+from rlm_rag.loaders.begun import Begun, open_begun
 from rlm_rag.loaders.kept_corpus import CorpusVersion, KeptCorpus, keep, stamp
 from rlm_rag.loaders.memory import FileMemory, ReadFile
 from rlm_rag.loaders.options import Entry, LoadReport
@@ -60,9 +61,15 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
     try:
         packed_path = scratch.path / "corpus.packed"
         folder = kept.folder_of(keeping.root, origin)
-        before = KeptCorpus.open(folder, scratch.path / "before.packed", stamp())
-        version = _pack(reading, packed_path, before, verify=keeping.verify)
+        before_path = scratch.path / "before.packed"
+        before = KeptCorpus.open(folder, before_path, stamp()) or open_begun(
+            folder, before_path, stamp()
+        )
+        files: list[ReadFile | None] = []
+        begun = Begun(folder, origin, files, reading.memory, stamp())
+        version = _pack(reading, packed_path, before, files, begun, verify=keeping.verify)
         _keep(version, folder, origin, reading.report, before)
+        begun.remove()
         return Corpus(
             packed_path,
             scratch=scratch,
@@ -79,13 +86,18 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
 
 
 def _pack(
-    reading: Reading, packed_path: Path, before: KeptCorpus | None, *, verify: bool
+    reading: Reading,
+    packed_path: Path,
+    before: KeptCorpus | None,
+    files: list[ReadFile | None],
+    begun: Begun,
+    *,
+    verify: bool,
 ) -> CorpusVersion:
-    files: list[ReadFile | None] = []
     entries = _noted(reading.entries, files)
     reading.memory.known = None if verify else before
-    like = None if before is None else before.packed
-    is_new = pack(entries, packed_path, shape=reading.shape, like=like)
+    like = None if before is None or before.is_begun else before.packed
+    is_new = pack(entries, packed_path, shape=reading.shape, like=like, watch=begun)
     version = CorpusVersion(packed_path, files, reading.memory, is_new=is_new)
     if before is None:
         return version

@@ -35,7 +35,7 @@ from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import StoredText
 
 _TABLE = "corpus.table"
-_PACKED_SUFFIX = ".packed"
+PACKED_SUFFIX = ".packed"
 _MAGIC = b"RLMKEPT\x01"
 _HEAD = struct.Struct("=8s16sIQ")
 _COLUMNS = 6
@@ -66,11 +66,15 @@ class KeptCorpus:
     for it, so that nothing that becomes of the kept one matters.
     """
 
-    def __init__(self, path: Path, numbers: array[int], told: dict[str, Any]) -> None:
+    def __init__(
+        self, path: Path, numbers: array[int], told: dict[str, Any], *, is_begun: bool = False
+    ) -> None:
+        """With `is_begun` it is no version yet, and holds a part of the source."""
         self.packed = PackedCorpus.open(path)
         if self.packed.tables_sum() != told["tables_sum"]:
             raise PackedCorpusError("The kept corpus is damaged.")
         self.path = path
+        self.is_begun = is_begun
         self.name = str(told["packed"])
         self._told = told
         *statuses, firsts, counts = (numbers[column::_COLUMNS] for column in range(_COLUMNS))
@@ -91,7 +95,7 @@ class KeptCorpus:
         """
         try:
             table = (folder / _TABLE).read_bytes()
-            numbers, told = _read_table(table, stamp)
+            numbers, told = read_table(table, stamp)
             stored = folder / str(told["packed"])
             status = stored.stat()
             if [status.st_size, status.st_mtime_ns] != told["status"]:
@@ -99,7 +103,7 @@ class KeptCorpus:
         except (OSError, ValueError, KeyError, TypeError, struct.error):
             # Never there, gone meanwhile, damaged, or of another version.
             return None
-        _link(stored, path)
+        link(stored, path)
         try:
             return cls(path, numbers, told)
         except (PackedCorpusError, KeyError, TypeError):
@@ -166,15 +170,15 @@ def keep(
     name = old = None if before is None or version.is_new else before.name
     memory = version.memory
     if name is None:
-        name = kept.fresh_name(_PACKED_SUFFIX)
+        name = kept.fresh_name(PACKED_SUFFIX)
     elif before is not None and (memory.recalled, memory.learned) == (before.file_count, 0):
         kept.mark_used(folder)
         return
-    table = _written_table(version, name, stamp)
+    table = _table_of(version, name, stamp)
     kept.prepare(folder, origin)
     if old is None:
-        _sync(version.packed_path)
-        _link(version.packed_path, folder / name)
+        sync(version.packed_path)
+        link(version.packed_path, folder / name)
     # Of another process, where it was faster.
     replaced = _named_by_table(folder)
     kept.write(folder / _TABLE, lambda file: file.write(table))
@@ -195,16 +199,30 @@ def stamp() -> bytes:
     return hashlib.blake2b(told.encode(), digest_size=16).digest()
 
 
-def _written_table(version: CorpusVersion, name: str, stamp: bytes) -> bytes:
+def _table_of(version: CorpusVersion, name: str, stamp: bytes) -> bytes:
     status = version.packed_path.stat()
     told: dict[str, Any] = {"packed": name, "status": [status.st_size, status.st_mtime_ns]}
     with PackedCorpus.open(version.packed_path) as packed:
         told["tables_sum"] = packed.tables_sum()
+    return written_table(version.files, version.memory.empty, told, stamp=stamp)
+
+
+def written_table(
+    files: Sequence[ReadFile | None],
+    empty: Sequence[ReadFile],
+    told: dict[str, Any],
+    *,
+    stamp: bytes,
+) -> bytes:
+    """Return a table that says what each document was read from, and what is `told` besides.
+
+    `files` are by document, `empty` those that came to none.
+    """
     locations: list[str] = []
     paths: list[str] = []
     numbers: array[int] = array("q")
     odd: dict[str, dict[str, Any]] = {name: {} for name in _ODD}
-    for first, file in [*_firsts(version.files), *((0, file) for file in version.memory.empty)]:
+    for first, file in [*_firsts(files), *((0, file) for file in empty)]:
         if not file.can_be_recalled or file.status is None:
             continue
         key = str(len(locations))
@@ -217,8 +235,8 @@ def _written_table(version: CorpusVersion, name: str, stamp: bytes) -> bytes:
             odd["skipped"][key] = [(one.path, one.reason) for one in file.skipped]
         if file.warnings:
             odd["warnings"][key] = file.warnings
-    told |= {"locations": locations, "paths": paths, **odd}
-    text = json.dumps(told, separators=(",", ":")).encode("ascii")
+    rows = {"locations": locations, "paths": paths, **odd}
+    text = json.dumps(told | rows, separators=(",", ":")).encode("ascii")
     text += b" " * (-(_HEAD.size + len(text)) % 8)
     body = text + numbers.tobytes()
     return _HEAD.pack(_MAGIC, stamp, zlib.crc32(body), len(text)) + body
@@ -243,7 +261,12 @@ def _masked(status: FileStatus) -> FileStatus:
     return status._replace(inode=status.inode & _INODE_MASK)
 
 
-def _read_table(table: bytes, stamp: bytes) -> tuple[array[int], dict[str, Any]]:
+def read_table(table: bytes, stamp: bytes) -> tuple[array[int], dict[str, Any]]:
+    """Return the numbers of a table, and what is told in it.
+
+    Raises:
+        ValueError, struct.error: it is damaged, or of another version.
+    """
     magic, stamped, checked, told = _parts_of(table)
     body = memoryview(table)[_HEAD.size :]
     if (magic, stamped) != (_MAGIC, stamp) or zlib.crc32(body) != checked:
@@ -258,7 +281,12 @@ def _parts_of(table: bytes) -> tuple[bytes, bytes, int, bytes]:
     return magic, stamped, checked, table[_HEAD.size : _HEAD.size + size]
 
 
-def _link(source: Path, target: Path) -> None:
+def link(source: Path, target: Path) -> None:
+    """Give a file another name, or make a copy of it where there are no links.
+
+    Raises:
+        OSError: neither can be done.
+    """
     try:
         os.link(source, target)
     except FileNotFoundError:
@@ -268,7 +296,7 @@ def _link(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Have a file's content on the disk before a table names it, come what may."""
     # Windows syncs what may be written alone.
     descriptor = os.open(path, os.O_RDWR)
@@ -280,11 +308,18 @@ def _sync(path: Path) -> None:
 
 def _named_by_table(folder: Path) -> str | None:
     try:
-        told = _parts_of((folder / _TABLE).read_bytes())[3]
-        name = json.loads(told)["packed"]
-    except (OSError, ValueError, KeyError, TypeError, struct.error):
+        return packed_name((folder / _TABLE).read_bytes())
+    except OSError:
         return None
-    usable = isinstance(name, str) and name == Path(name).name and name.endswith(_PACKED_SUFFIX)
+
+
+def packed_name(table: bytes) -> str | None:
+    """Return the name of the packed file that a table is of; None where it is damaged."""
+    try:
+        name = json.loads(_parts_of(table)[3])["packed"]
+    except (ValueError, KeyError, TypeError, struct.error):
+        return None
+    usable = isinstance(name, str) and name == Path(name).name and name.endswith(PACKED_SUFFIX)
     return name if usable else None
 
 
@@ -292,6 +327,6 @@ def _remove_older(folder: Path, name: str, old: str | None) -> None:
     with suppress(OSError):
         if old is not None and old != name:
             (folder / old).unlink(missing_ok=True)
-        for path in folder.glob(f"*{_PACKED_SUFFIX}"):
+        for path in folder.glob(f"*{PACKED_SUFFIX}"):
             if path.name != name:
                 kept.remove_abandoned(path)

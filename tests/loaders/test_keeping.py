@@ -21,7 +21,7 @@ import rlm_rag
 from rlm_rag import kept
 from rlm_rag.corpus import Corpus
 from rlm_rag.errors import SourceError
-from rlm_rag.loaders import intake, keeping, memory
+from rlm_rag.loaders import begun, intake, keeping, memory
 from rlm_rag.loaders.installed import release_of
 from rlm_rag.loaders.keeping import Keeping
 from rlm_rag.loaders.source import load_corpus, load_sources
@@ -325,3 +325,62 @@ def test_a_large_text_is_kept_where_the_disk_has_room_for_two(
     root = tmp_path / "kept" / "indexes"
     assert loaded(source, root) == loaded(source, None)
     assert [path.suffix for path in files_in(root)].count(".packed") == is_kept
+
+
+class KilledError(Exception):
+    """Stands for the end of a process."""
+
+
+@pytest.fixture
+def begun_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(begun, "INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(begun, "_TIMES_COST", 0.0)
+
+
+def killed_at(source: Path, root: Path, count: int) -> None:
+    """Load a source, and end when so many documents are read."""
+
+    def watch(documents: int, _size_bytes: int) -> None:
+        if documents > count:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        load_corpus(source, keeping=Keeping(root), ignore=False, on_progress=watch)
+
+
+@pytest.mark.usefixtures("no_waiting", "begun_often")
+def test_a_load_that_was_killed_goes_on_where_it_was(tmp_path: Path, opened: list[str]) -> None:
+    source, root = tmp_path / "source", tmp_path / "kept" / "indexes"
+    put(source, {f"f{number}.txt": b"text %d\n" % number for number in range(9)})
+    killed_at(source, root, 6)
+    assert len(opened) == 7
+    killed_at(source, root, 8)
+    assert opened[7:] == ["f6.txt", "f7.txt", "f8.txt"]
+    opened.clear()
+    assert loaded(source, root) == loaded(source, None)
+    assert opened[:1] == ["f8.txt"]
+    assert sorted(path.name.split(".", 1)[-1] for path in files_in(root)) == [
+        *("json", "packed", "table"),
+    ]
+
+
+@pytest.mark.usefixtures("no_waiting", "begun_often")
+@settings(max_examples=8)
+@given(states, st.integers(0, 5), st.sampled_from(["nothing", "table", "packed"]), states)
+def test_whatever_became_of_a_begun_load_the_next_is_as_if_nothing_had_been_kept(
+    tmp_path_factory: pytest.TempPathFactory,
+    files: dict[str, bytes],
+    count: int,
+    damaged: str,
+    later: dict[str, bytes],
+) -> None:
+    folder = tmp_path_factory.mktemp("source")
+    root = folder.with_name(f"{folder.name}-kept") / "indexes"
+    put(folder, {**files, **{f"z{number}.txt": b"z\n" for number in range(7)}})
+    killed_at(folder, root, count)
+    for path in files_in(root):
+        if path.name.endswith(damaged):
+            path.write_bytes(path.read_bytes()[:-9])
+    put(folder, {**later, "z3.txt": b"other\n"})
+    assert loaded(folder, root) == loaded(folder, None)
+    assert loaded(folder, root) == loaded(folder, None)
