@@ -38,7 +38,10 @@ _BLOCK_BYTES = 1 << 20
 
 
 class Begun:
-    """Keeps what a load of the source `origin` has read: `files`, as they are read."""
+    """Keeps what a load of the source `origin` has read: `files`, as they are read.
+
+    Nothing before they are more than those of `before`, where that was begun and not ended.
+    """
 
     def __init__(
         self,
@@ -47,12 +50,15 @@ class Begun:
         files: Sequence[ReadFile | None],
         memory: FileMemory,
         stamp: bytes,
+        *,
+        before: KeptCorpus | None,
     ) -> None:
         self._folder = folder
         self._origin = origin
         self._files = files
         self._memory = memory
         self._stamp = stamp
+        self._known = before.file_count if before is not None and before.is_begun else 0
         self._name: str | None = None
         self._due = time.monotonic() + INTERVAL_SECONDS
 
@@ -62,7 +68,7 @@ class Begun:
         A folder that cannot be written is left alone from then on: the end of the load says so.
         """
         started = time.monotonic()
-        if started < self._due:
+        if started < self._due or self._memory.recalled + self._memory.learned <= self._known:
             return
         try:
             self._keep(writer)

@@ -66,7 +66,7 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
             folder, before_path, stamp()
         )
         files: list[ReadFile | None] = []
-        begun = Begun(folder, origin, files, reading.memory, stamp())
+        begun = Begun(folder, origin, files, reading.memory, stamp(), before=before)
         version = _pack(reading, packed_path, before, files, begun, verify=keeping.verify)
         _keep(version, folder, origin, reading.report, before)
         begun.remove()

@@ -354,6 +354,9 @@ def test_a_load_that_was_killed_goes_on_where_it_was(tmp_path: Path, opened: lis
     put(source, {f"f{number}.txt": b"text %d\n" % number for number in range(9)})
     killed_at(source, root, 6)
     assert len(opened) == 7
+    # Earlier than the first time: that is not lost.
+    killed_at(source, root, 2)
+    assert len(opened) == 7
     killed_at(source, root, 8)
     assert opened[7:] == ["f6.txt", "f7.txt", "f8.txt"]
     opened.clear()
