@@ -18,13 +18,12 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rlm_rag.errors import SandboxUnavailableError, UsageError
 from rlm_rag.sandbox.cloud.providers import PROVIDERS, open_cloud
 from rlm_rag.sandbox.confine import probe
 from rlm_rag.sandbox.confine.bubblewrap import Bubblewrap
-from rlm_rag.sandbox.confine.job import Job
 from rlm_rag.sandbox.confine.landlock import Landlock
 from rlm_rag.sandbox.confine.namespaces import Namespaces
 from rlm_rag.sandbox.confine.seatbelt import Seatbelt
@@ -43,6 +42,9 @@ from rlm_rag.sandbox.opening import Isolation
 from rlm_rag.sandbox.process import run_stop
 from rlm_rag.sandbox.spawn import start_process
 from rlm_rag.scratch import ScratchFolder
+
+if TYPE_CHECKING:
+    from rlm_rag.sandbox.confine.job import Job
 
 __all__ = ["LAYER_NAMES", "Layer", "choose_layer", "self_test", "verdicts"]
 

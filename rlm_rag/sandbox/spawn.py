@@ -10,11 +10,14 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from rlm_rag.errors import SandboxUnavailableError
-from rlm_rag.sandbox.confine.job import Job
 from rlm_rag.sandbox.confine.view import Launch
 from rlm_rag.sandbox.holds import Hold
+
+if TYPE_CHECKING:
+    from rlm_rag.sandbox.confine.job import Job
 
 # DETACHED_PROCESS: a worker could write to the console of its host, and read what is typed there.
 _WITHOUT_CONSOLE = 0x8
@@ -100,6 +103,9 @@ def start_process(
 
 
 def _job_around(process: subprocess.Popen[bytes], launch: Launch) -> Job:
+    # `ctypes` takes a tenth of the time that the sandbox takes to import.
+    from rlm_rag.sandbox.confine.job import Job
+
     # It was not started suspended, as which it would stay for ever if this host ended here: until
     # it is sent a frame it runs no code but ours.
     try:
