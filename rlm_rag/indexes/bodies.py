@@ -15,6 +15,8 @@ from functools import cache
 
 # To leave less out takes longer than to read it.
 _LEAST_BYTES = 16
+# Of a text: to leave less out gains less than it takes to place what is found.
+_LEAST_SHARE = 0.15
 # In a longer line, where it begins is not looked for again and again.
 _LINE_BYTES = 300
 # Of what people write, nothing is nested as deep by far.
@@ -36,7 +38,7 @@ class Braces:
     holds one of the three, or `other`, or in which `within` is found. Of a body that holds `kept`
     one stays, where a grammar takes empty braces for something else. Where there is `control`, a
     `body` behind brackets in another defines something, unless it is the first of a line that
-    begins so.
+    begins so. Less than `least_share` of a text is not worth to leave out.
     """
 
     skipped: tuple[bytes, ...]
@@ -50,6 +52,7 @@ class Braces:
     kept: bytes = b""
     control: bytes | None = None
     loose: bool = False
+    least_share: float = _LEAST_SHARE
 
     def bodies(self, text: bytes) -> list[Span] | None:
         """Return what lies between the braces of each body; None where that is unsure."""
@@ -70,6 +73,7 @@ class Blocks:
 
     opening: bytes
     within: bytes
+    least_share: float = _LEAST_SHARE
 
     def bodies(self, text: bytes) -> list[Span]:
         """Return the lines of each body."""

@@ -32,6 +32,8 @@ _C_BODY = (
     rb"\{(?<==\s\{)",
 )
 _C_BRACE = rb"\b[^;{}()=]{0,300}+\{"
+# For macros a fifth of the texts cannot be read wholly, and some of these are parsed again.
+_C_SHARE = 0.25
 # Where a line begins with a name and brackets, a macro may have opened a namespace.
 _C_LINE = rb"\n\w[^\n;:(]*+\("
 
@@ -148,6 +150,7 @@ BODIES: Mapping[str, Braces | Blocks] = {
         other=(_DEFINE, *_words(b"typedef")),
         within=_C_LINE,
         kept=b";",
+        least_share=_C_SHARE,
     ),
     "cpp": Braces(
         (
@@ -167,6 +170,7 @@ BODIES: Mapping[str, Braces | Blocks] = {
         ),
         within=_C_LINE,
         kept=b";",
+        least_share=_C_SHARE,
     ),
     "typescript": _TYPESCRIPT,
     "tsx": _TYPESCRIPT,

@@ -9,9 +9,6 @@ from itertools import accumulate, pairwise
 from rlm_rag.indexes.body_rows import BODIES
 from rlm_rag.indexes.places import Place, told
 
-# Of the text: to leave less out gains less than it takes to place what is found.
-_LEAST_SHARE = 0.15
-
 
 class Cut:
     """`text` is what is left of a whole text without `spans` of it, which are in order."""
@@ -57,6 +54,8 @@ def without_bodies(text: bytes, language: str) -> Cut | None:
     """Return a text without the bodies that define nothing; None where they are few, or unsure."""
     known = BODIES.get(language)
     spans = known.bodies(text) if known else None
-    if not spans or sum(end - start for start, end in spans) < _LEAST_SHARE * len(text):
+    if not known or not spans:
+        return None
+    if sum(end - start for start, end in spans) < known.least_share * len(text):
         return None
     return Cut(text, spans)

@@ -66,7 +66,7 @@ LEFT = {
         "int g(void) {\n#define INNER { 1000\n  return INNER; }\nstruct t { int field, other; };\n",
     ),
     "cpp": (
-        "class A : public B<C> { A() : x(1'000) { call(x, x, x, x); }\n"
+        "class A : public B<C> { A() : x(1'000) { call(x, x, x, x, x, x, x, x, x, x, x, x); }\n"
         '  auto f() const noexcept -> D<E> { return R"(})"; }\n'
         "  void g() { struct Local { int field; }; } };\n",
         "class A : public B<C> { A() : x(1'000) {; }\n"
