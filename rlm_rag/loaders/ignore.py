@@ -15,6 +15,10 @@ OWN_IGNORE_FILES = (".ignore", ".rlmignore")
 _MAX_IGNORE_FILE_BYTES = 1 << 20
 # git reads stars beside other characters in a way of its own, that depends on what is before.
 _UNBOUND_STARS = re.compile(r"[^/!]\*\*|\*\*[^/]")
+# A backslash that pathspec takes for a character of the class, and git for an escape.
+_ESCAPE_IN_CLASS = re.compile(r"(?:^|[^\\])(?:\\\\)*\[[!^]?\]?[^]\\]*\\")
+_CLASS = re.compile(r"\\.|\[\^?\]?[^]]*\]", re.DOTALL)
+_NO_SLASH = "[^/]"
 
 
 class _Rule(NamedTuple):
@@ -128,12 +132,19 @@ def _patterns(location: str) -> list[str]:
 def _rule(pattern: str) -> _Rule | None:
     negated = pattern.startswith("!")
     body = pattern[1:] if negated else pattern
-    if _UNBOUND_STARS.search(body):
+    if _UNBOUND_STARS.search(body) or _ESCAPE_IN_CLASS.search(body):
         return None
     regex = gitignore_regex("\\" + body if body.startswith(("#", "!")) else body)
     if regex is None:
         return None
+    regex = re.compile(_CLASS.sub(_without_slash, regex.pattern), regex.flags)
     return _Rule(regex, not negated, body.rstrip(" ").endswith("/"))
+
+
+def _without_slash(found: re.Match[str]) -> str:
+    """Return a class, or an escape, as git reads it: a class never takes a slash."""
+    may_take_one = found[0].startswith("[") and found[0] != _NO_SLASH
+    return f"(?!/){found[0]}" if may_take_one else found[0]
 
 
 def _matches(rule: _Rule, path: str, folder: bool) -> bool:
