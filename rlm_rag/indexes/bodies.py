@@ -3,7 +3,7 @@
 Bodies of functions are half of most texts, define little, and take a grammar as long as the rest.
 Where they begin and end, brackets and the words of a language tell in a tenth of that time. Where
 these are odd, nothing is left out; what is left out wrongly shows in the tree, which then has
-brackets too many. All patterns are possessive: no text takes them longer than its length allows.
+brackets too many. Patterns are possessive or bounded: what a text takes grows with its length.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Span = tuple[int, int]
 class Braces:
     """What a language with braces tells bodies by.
 
-    Each pattern begins with a letter, by which it is found fast. `skipped` are strings and
+    Each pattern begins with one character, by which it is found fast. `skipped` are strings and
     comments, `unending` what begins one that has no end. `body` ends with the brace that opens a
     body. The braces that follow `function` are a body as well; those that follow `holder`, or
     that it ends with, hold definitions; in those that follow `whole` nothing is left out. Other
@@ -38,7 +38,7 @@ class Braces:
     holds one of the three, or `other`, or in which `within` is found. Of a body that holds `kept`
     one stays, where a grammar takes empty braces for something else. Where there is `control`, a
     `body` behind brackets in another defines something, unless it is the first of a line that
-    begins so. Less than `least_share` of a text is not worth to leave out.
+    begins so. Less than `least_share` of a text is not worth leaving out.
     """
 
     skipped: tuple[bytes, ...]
@@ -118,7 +118,7 @@ def _tokens(braces: Braces) -> _Tokens:
         ((rb"\}",), _CLOSES, None),
         (braces.unending, _GIVES_UP, None),
     )
-    # The empty group stands last, so that each pattern still begins with its letter.
+    # The empty group stands last, so that each pattern still begins with its character.
     written = [*braces.skipped, *(one + rb"()" for some, _, _ in marked for one in some)]
     steps = [(step, holds) for some, step, holds in marked for _ in some]
     return _Tokens(
