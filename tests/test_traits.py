@@ -44,3 +44,20 @@ def test_what_is_set_apart_is_found_after_the_rest(tmp_path: Path) -> None:
         hits = corpus.search("where is backoff of the client computed and capped")
         assert [hit.path for hit in hits][:2] == ["own/a.py", "vendor/lib/a.py"]
         assert hits[0].score > 1.2 * hits[1].score
+
+
+@pytest.mark.parametrize(
+    "aside", ["own.min.js", "yarn.lock", "third_party/a.py", "a_pb2.py", "pointer.bin"]
+)
+def test_whatever_is_set_apart_stays_and_weighs_less(tmp_path: Path, aside: str) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\n"
+    text = "backoff of the client, doubled each time\n"
+    more = pointer * (aside == "pointer.bin")
+    texts = {"notes.txt": text + more, aside: more + text, "other.txt": "x = 1\n"}
+    for name, content in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    with rlm_rag.load(tmp_path, keep=False) as corpus:
+        hits = corpus.search("where is backoff of the client computed")
+        scores = {hit.path: hit.score for hit in hits}
+    assert scores["notes.txt"] > 1.2 * scores[aside] > 0

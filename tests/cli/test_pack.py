@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,17 @@ def test_markdown_and_xml_are_for_a_chat(rlm_rag: Run, repo: Path, tmp_path: Pat
     done = rlm_rag("pack", str(repo), "--format", "xml", "-o", str(file))
     assert f"{file.stat().st_size:,} bytes" in done.stderr
     assert file.read_text("utf-8").startswith('<documents summary="3 documents, ')
+
+
+@pytest.mark.parametrize("layout", ["markdown", "xml"])
+def test_what_is_for_a_chat_begins_with_its_tokens_and_its_tree(
+    rlm_rag: Run, repo: Path, layout: str
+) -> None:
+    head = rlm_rag("pack", str(repo), "--format", layout).stdout[:300]
+    found = re.search(r"3 documents, \d+ lines, (\d+) bytes, about (\d+) tokens", head)
+    assert found is not None
+    assert int(found[1]) / 6 < int(found[2]) < int(found[1]) / 2
+    assert "README.md\nsrc/\n  client.py\n  retry.py" in head
 
 
 def test_a_summary_as_json_goes_with_a_file(rlm_rag: Run, repo: Path, tmp_path: Path) -> None:

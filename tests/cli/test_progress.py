@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from rlm_rag.cli import progress, streams
@@ -25,6 +27,20 @@ def test_a_long_load_has_one_line_that_goes_at_its_end(
     line, rest = capsys.readouterr().err.removeprefix("\r\x1b[K").split("\r\x1b[K")
     assert line == "loading: 1 document, 1 MB, 0 s"
     assert rest == ""
+
+
+def test_the_line_comes_when_a_second_has_passed_and_not_before(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(now=50.0)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    shown = progress.LoadProgress()
+    said = []
+    for clock.now in (50.0, 50.99, 51.0, 51.05, 51.2):
+        shown(7, 2_000_000)
+        said.append(capsys.readouterr().err)
+    line = "\r\x1b[Kloading: 7 documents, 2 MB, 1 s"
+    assert said == ["", "", line, "", line]
 
 
 def test_off_a_terminal_there_is_no_progress() -> None:

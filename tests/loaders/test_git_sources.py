@@ -199,6 +199,16 @@ def test_an_address_is_cloned_and_read_at_a_revision(
     assert not (clone / "hooks").exists()
 
 
+def test_a_clone_has_one_commit_of_what_was_asked_for(
+    git: Git, served: str, tmp_path: Path
+) -> None:
+    load(served)
+    (clone,) = (tmp_path / "cache" / "rlm-rag" / "clones").iterdir()
+    command = ("git", "-C", str(clone), "rev-list", "--all")
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == [git("rev-parse", "main")]
+
+
 def test_a_clone_follows_what_it_was_made_of(repo: Path, git: Git) -> None:
     url = f"file://{repo}/.git"
     assert load(url)[0]["a"] == "two\n"

@@ -28,6 +28,15 @@ PAGES: dict[str, tuple[int, dict[str, str], bytes]] = {
     "/notes": (200, {"Content-Type": "text/plain; charset=koi8-r"}, "Привет\n".encode("koi8-r")),
     "/data.json": (200, {"Content-Type": "application/json"}, b'{"a": 1}\n'),
     "/src.zip": (200, {"Content-Type": "application/zip"}, archive()),
+    "/guide": (
+        200,
+        {"Content-Type": "text/html; charset=koi8-r"},
+        (
+            "<!DOCTYPE html><html><head><meta charset=utf-8><title>Гид</title></head><body>"
+            "<nav>Домой</nav><main><h1>Начало</h1><p>Слово <a href='/next'>дальше</a>."
+            "<table><tr><th>А<th>Б<tr><td>1<td>2</table></main><footer>Низ</footer>"
+        ).encode("koi8-r"),
+    ),
     "/": (200, {"Content-Type": "text/plain"}, b"root\n"),
     "/moved": (302, {"Location": "/notes"}, b""),
     "/loop": (301, {"Location": "/loop"}, b""),
@@ -86,6 +95,13 @@ def test_a_page_is_a_document_called_by_its_place(site: str) -> None:
 
 def test_the_server_says_the_encoding(site: str) -> None:
     assert load(f"{site}/notes") == {"127.0.0.1/notes": "Привет\n"}
+
+
+def test_of_a_page_in_html_the_main_text_is_read(site: str) -> None:
+    assert load(f"{site}/guide") == {
+        "127.0.0.1/guide.html": "---\nTitle: Гид\n---\n\n# Начало\n\nСлово [дальше](/next).\n\n"
+        "| А | Б |\n| --- | --- |\n| 1 | 2 |\n"
+    }
 
 
 def test_redirects_are_followed_to_pages_alone(site: str) -> None:
