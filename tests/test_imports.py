@@ -171,3 +171,10 @@ def loaded_by(code: str) -> set[str]:
 )
 def test_the_door_is_light(code: str) -> None:
     assert loaded_by(code) & set(HEAVY) == set()
+
+
+def test_a_question_that_no_server_is_asked_loads_no_client() -> None:
+    code = "import rlm_rag; rlm_rag.ask({'a.txt': 'The fee is 5 euros.'}, 'fee?', trace=False)"
+    loaded = loaded_by(code)
+    assert "asyncio" in loaded
+    assert loaded & {"litellm", "httpx", "openai", "rich", "mcp"} == set()

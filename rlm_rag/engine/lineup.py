@@ -28,7 +28,6 @@ from rlm_rag.models.prices import (
 )
 from rlm_rag.models.providers import replies_from_file
 from rlm_rag.models.router import close_model, open_model, provider_name
-from rlm_rag.models.served_window import served_windows, trained_window
 from rlm_rag.models.sharing import SharedReplies
 
 # What this package sets by itself: set from outside, it would break a limit, a reply or a key.
@@ -113,7 +112,7 @@ class ModelSettings:
 
     def parameters(self, name: str) -> Mapping[str, Any]:
         """Return what goes with each request to a model; Ollama is asked for the window said."""
-        told = self.windows.get(name, self.context_window)
+        told = self._told(name)
         return {NUM_CTX: told, **self.extra} if told and is_ollama(name) else self.extra
 
     @property
@@ -132,13 +131,14 @@ class ModelSettings:
             UsageError: the price is none.
         """
         facts = facts_of(name, api_base=self.api_base, price=self.given_price)
-        if name in self.windows:
-            return replace(facts, context_window=self.windows[name])
-        if self.context_window is not None:
-            return replace(facts, context_window=self.context_window)
+        if self.is_told(name):
+            return replace(facts, context_window=self._told(name))
         if is_ollama(name):
             return replace(facts, context_window=context_of(self.extra))
         return facts
+
+    def _told(self, name: str) -> int | None:
+        return self.windows.get(name, self.context_window)
 
 
 @asynccontextmanager
@@ -154,9 +154,9 @@ async def open_lineup(
     """Open a run's models, and the cache of replies where one is asked for; both end with it.
 
     `cache` True is the user's own, a path another. Nothing is sent, but for a look at what
-    servers say of the windows that are not known. With `absent`, which says
-    why, the models have their names and figures, need no key, and answer nothing. `share` has the
-    limiters of all runs that it is shared with.
+    servers say of the windows that are not known. With `absent`, which says why, the models have
+    their names and figures, need no key, and answer nothing. `share` has the limiters of all runs
+    that it is shared with.
 
     Raises:
         ModelError: a name or key that cannot be used.
@@ -174,7 +174,7 @@ async def open_lineup(
         lineup = Lineup(names, settings, shared=shared, limits=limits, absent=absent, share=share)
         stack.push_async_callback(lineup.aclose)
         if not absent:
-            lineup.learn(await _found_windows(names, settings))
+            await lineup.find_windows()
         yield lineup
 
 
@@ -211,11 +211,11 @@ class Lineup:
     @property
     def guesses(self) -> tuple[str, ...]:
         """What people should know of windows that nobody told."""
-        unknown = [name for name in self.windows if self._is_guessed(name)]
-        if not unknown:
+        guessed = self._guessed()
+        if not guessed:
             return ()
         return (
-            f"the context window of {', '.join(unknown)} is not known, and taken as "
+            f"the context window of {', '.join(guessed)} is not known, and taken as "
             f"{UNKNOWN_WINDOW_TOKENS:,} tokens where texts are cut: --context-window says it",
         )
 
@@ -224,16 +224,39 @@ class Lineup:
         """How many tokens each model takes in, by name, None where that is not known."""
         return {name: model.facts.context_window for name, model in self._models.items()}
 
-    def learn(self, windows: Mapping[str, int]) -> None:
-        """Take over what was found out of the windows of some models."""
+    async def find_windows(self) -> None:
+        """Ask servers for the windows that nobody has said or knows, and take them over."""
+        settings = self._settings
+        guessed = [] if settings.api_base is None else self._guessed()
+        ollama = [name for name in self._models if is_ollama(name) and not settings.is_told(name)]
+        if not guessed and not ollama:
+            return
+        # Not before: runs that ask no server would pay for the import of an HTTP client.
+        from rlm_rag.models.served_window import served_windows, trained_window
+
+        api_base, headers = settings.api_base, settings.headers
+        found: dict[str, int] = {}
+        if guessed and api_base is not None:
+            found |= await served_windows(guessed, api_base=api_base, headers=headers)
+        for name in ollama:
+            trained = await trained_window(name, api_base=api_base, headers=headers)
+            if trained is not None:
+                found[name] = min(trained, context_of(settings.extra))
+        self._learn(found)
+
+    def _learn(self, windows: Mapping[str, int]) -> None:
         for name, tokens in windows.items():
             facts = replace(self._models[name].facts, context_window=tokens)
             self._models[name] = replace(self._models[name], facts=facts)
         self._fallbacks.models = tuple(self._models[name] for name in self._names.fallbacks)
 
-    def _is_guessed(self, name: str) -> bool:
-        told = name in self._settings.windows or _has_no_window(name)
-        return not told and self._models[name].facts.context_window is None
+    def _guessed(self) -> list[str]:
+        """The models whose window somebody should say, since it is not known."""
+        return [
+            name
+            for name, tokens in self.windows.items()
+            if tokens is None and name not in self._settings.windows and not _has_no_window(name)
+        ]
 
     @property
     def root(self) -> PricedModel:
@@ -303,24 +326,6 @@ class Lineup:
             headers=settings.headers,
             price=settings.given_price,
         )
-
-
-async def _found_windows(names: ModelNames, settings: ModelSettings) -> Mapping[str, int]:
-    """Return the windows that servers tell, of models whose window nobody has said or knows."""
-    untold = [name for name in names.all() if not settings.is_told(name)]
-    unknown = [
-        name
-        for name in untold
-        if not _has_no_window(name) and settings.facts(name).context_window is None
-    ]
-    found: dict[str, int] = {}
-    if settings.api_base is not None and unknown:
-        found |= await served_windows(unknown, api_base=settings.api_base, headers=settings.headers)
-    for name in filter(is_ollama, untold):
-        trained = await trained_window(name, api_base=settings.api_base, headers=settings.headers)
-        if trained is not None:
-            found[name] = min(trained, context_of(settings.extra))
-    return found
 
 
 def _has_no_window(name: str) -> bool:
