@@ -90,6 +90,19 @@ def test_every_attempt_of_the_self_test_works_where_nothing_confines() -> None:
     assert layers.self_test(Unconfined()) == wanted
 
 
+def test_memory_that_runs_out_blocks_the_attempt_to_take_it_and_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(probe, "JOB_MEMORY_BYTES", 1 << 60)
+    monkeypatch.setattr(probe, "attempts", lambda _: {"take": probe._take_memory})
+    with pytest.raises(FileNotFoundError):
+        probe.main(["/nonexistent/corpus"])
+    assert capsys.readouterr().out == "take: blocked\n"
+    monkeypatch.setattr(probe, "attempts", lambda _: {"other": lambda: bytearray(1 << 60)})
+    with pytest.raises(MemoryError):
+        probe.main(["/nonexistent/corpus"])
+
+
 def test_none_is_never_chosen_unless_it_is_named() -> None:
     assert layers.choose_layer().name in ("bwrap", "namespaces", "landlock")
     assert layers.choose_layer("none").name == "none"

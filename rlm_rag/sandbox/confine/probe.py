@@ -60,6 +60,13 @@ def _start_program() -> None:
         raise OSError("it was ended")
 
 
+def _take_memory() -> None:
+    try:
+        bytearray(2 * JOB_MEMORY_BYTES)
+    except MemoryError as error:
+        raise OSError("there is no more") from error
+
+
 def _ask_about_networks() -> None:
     if not hasattr(_socket, "AF_NETLINK"):
         raise OSError("this system has no such sockets")
@@ -79,7 +86,7 @@ def attempts(arguments: list[str]) -> dict[str, Callable[[], object]]:
     if sys.platform == "win32":
         return {
             "start a process": _start_program,
-            "take more memory than it may": lambda: bytearray(2 * JOB_MEMORY_BYTES),
+            "take more memory than it may": _take_memory,
         }
     pid, canary, port, path, abstract, corpus = arguments
     folder = os.path.dirname(canary)
@@ -113,7 +120,7 @@ def main(arguments: list[str]) -> None:
         try:
             attempt()
             outcome = "OPEN"
-        except (OSError, MemoryError):
+        except OSError:
             outcome = "blocked"
         print(name, outcome, sep=": ")
     _read_corpus(arguments[-1])
