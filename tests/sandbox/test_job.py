@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import signal
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from rlm_rag.errors import SandboxUnavailableError
-from rlm_rag.sandbox import layers
+from rlm_rag.sandbox import layers, spawn
+from rlm_rag.sandbox.confine import job as jobs
 from rlm_rag.sandbox.confine.job import Job, extended_limits
+from rlm_rag.sandbox.confine.view import Launch
 from rlm_rag.sandbox.confine.windows import JobObject
 
 ONE_GIB = 1 << 30
@@ -155,6 +160,26 @@ def test_a_step_that_fails_is_an_error_and_leaves_no_handle(failing: str) -> Non
         Job.around(1234, ONE_GIB, system=kernel)
     closed = {asked[1] for asked in kernel.asked if asked[0] == "CloseHandle"}
     assert closed == {77, 88} - {{"CreateJobObjectW": 77, "OpenProcess": 88}.get(failing)}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in does not reach the process")
+@pytest.mark.parametrize(
+    "kernel",
+    [Kernel("AssignProcessToJobObject"), Kernel("OpenProcessToken"), Kernel(kept=False)],
+    ids=["not assigned", "privileged", "not kept"],
+)
+def test_a_process_that_is_not_in_its_job_goes_no_further(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_system", lambda: kernel)
+    launch = Launch((), {}, None, job_memory_bytes=ONE_GIB)
+    waiting = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(waiting, stdin=subprocess.PIPE) as process:
+        with pytest.raises(OSError, match=r"job object|token"):
+            spawn._job_around(process, launch)
+        assert process.returncode == -signal.SIGKILL
+    for handle in (77, 88):
+        assert ("CloseHandle", handle) in kernel.asked
 
 
 def test_a_process_that_keeps_a_privilege_is_an_error_unless_nothing_bounds_it() -> None:
