@@ -26,12 +26,28 @@ class LimitReached(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Amounts:
+    """Calls, tokens and money, spent or promised."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(self.calls + other.calls, self.tokens + other.tokens, self.usd + other.usd)
+
+    def __sub__(self, other: Amounts) -> Amounts:
+        return Amounts(self.calls - other.calls, self.tokens - other.tokens, self.usd - other.usd)
+
+
+@dataclass(frozen=True, slots=True)
 class CallEstimate:
-    """The most that one call can cost: its counted prompt and the output cap that is sent.
+    """What one call is thought to cost: its counted prompt and the output cap that is sent.
 
     `usd` is None where the price is not known; `reply_usd` of it are for each token of the reply.
     Where so long a reply does not fit, one of `least_output_tokens` is worth having; None: none
-    that is shorter.
+    that is shorter. `more_tokens`, which cost `more_usd`, are what the provider may count in the
+    prompt beyond what we do.
     """
 
     input_tokens: int
@@ -39,6 +55,8 @@ class CallEstimate:
     usd: float | None = None
     reply_usd: float = 0.0
     least_output_tokens: int | None = None
+    more_tokens: int = 0
+    more_usd: float = 0.0
 
     @property
     def tokens(self) -> int:
@@ -56,6 +74,16 @@ class CallEstimate:
             "output_tokens": self.output_tokens,
             "usd": self.usd,
         }
+
+    @property
+    def amounts(self) -> Amounts:
+        """What is promised to it, money of an unknown price not counted."""
+        return Amounts(1, self.tokens, self.usd or 0.0)
+
+    @property
+    def more(self) -> Amounts:
+        """What it may cost beyond that."""
+        return Amounts(0, self.more_tokens, self.more_usd)
 
     def shortened(self, output_tokens: int) -> CallEstimate:
         """Return it with a shorter reply, no longer than it was nor shorter than is of use."""
@@ -91,15 +119,6 @@ class Asked:
     waits: bool = True
     final: bool = False
     kept: CallEstimate | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """Calls, tokens and money, spent or promised."""
-
-    calls: int = 0
-    tokens: int = 0
-    usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ class Budget:
         self._final_taken = not keeps_final
         self._pending: dict[int, _Pending] = {}
         self._promised = Amounts()
+        self._doubted = Amounts()
         self._line = Line()
         self._next_id = 1
         self._spent = Amounts()
@@ -100,23 +101,28 @@ class Budget:
     ) -> Reservation:
         """Admit one call, waiting while only calls in flight keep it from fitting.
 
-        First come, first served; it ends when nothing is in flight any more at the latest. Where
+        Beside them it has to fit with all that providers may count in all their prompts beyond
+        what we do; once nothing is in flight, as it is estimated. First come, first served. Where
         its reply is longer than would fit then, a shorter one is admitted. Without `waits` it
-        must fit now.
+        must fit now, as estimated.
 
         Raises:
             LimitReached: it does not fit, whatever the calls in flight turn out to cost.
         """
 
-        def fitting() -> Reservation | None:
+        def admitted() -> Reservation | None:
+            fitting = self.fitted(estimate)
             try:
-                return self.reserve(self.fitted(estimate), model=model, role=role)
+                self._check(fitting, keep_final=True)
             except LimitReached as refusal:
                 if not waits or not refusal.may_fit_later:
                     raise
                 return None
+            if waits and self._may_pass(fitting):
+                return None
+            return self._admit(fitting, model, role, final=False)
 
-        return await self._granted(await self._line.until(fitting), waits=waits)
+        return await self._granted(await self._line.until(admitted), waits=waits)
 
     async def admit_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
         """Admit the run's last root call, out of all that is left, with a shorter reply if need be.
@@ -141,7 +147,7 @@ class Budget:
             grant = await self._share.admit(self._asked(nothing, waits=False))
         except BaseException:
             self._get(reservation).calls -= 1
-            self._promise(Amounts(calls=-1))
+            self._promised -= Amounts(calls=1)
             raise
         self._get(reservation).grants.append(grant)
 
@@ -207,7 +213,7 @@ class Budget:
         pending = self._get(reservation)
         self._check(CallEstimate(0, 0, 0.0), keep_final=not reservation.final)
         pending.calls += 1
-        self._promise(Amounts(calls=1))
+        self._promised += Amounts(calls=1)
 
     def check_fits(self, reservation: Reservation) -> None:
         """Check an admitted call just before it is sent.
@@ -220,8 +226,7 @@ class Budget:
         """
         own = reservation.estimate
         held = self._committed(keep_final=not reservation.final)
-        others = Amounts(0, held.tokens - own.tokens, held.usd - (own.usd or 0.0))
-        refusal = self._too_costly(own, others)
+        refusal = self._too_costly(own, held - own.amounts)
         if refusal is not None:
             raise refusal
 
@@ -362,11 +367,7 @@ class Budget:
 
     def _spend(self, usage: Usage, estimated_usd: float | None) -> None:
         usd = usage.usd if usage.usd is not None else estimated_usd or 0.0
-        self._spent = Amounts(
-            self._spent.calls + usage.calls,
-            self._spent.tokens + usage.input_tokens + usage.output_tokens,
-            self._spent.usd + usd,
-        )
+        self._spent += Amounts(usage.calls, usage.input_tokens + usage.output_tokens, usd)
 
     def _add(self, usage: Usage, model: str, role: CallRole) -> None:
         self._usage += usage
@@ -379,7 +380,9 @@ class Budget:
         reservation = Reservation(self._next_id, estimate, model, role, final)
         self._next_id += 1
         self._pending[reservation.id] = _Pending(reservation)
-        self._promise(Amounts(1, estimate.tokens, estimate.usd or 0.0))
+        self._promised += estimate.amounts
+        if estimate.more_tokens:
+            self._doubted += estimate.more
         return reservation
 
     def _give_back(self, pending: _Pending, usage: Usage | None) -> None:
@@ -389,19 +392,15 @@ class Budget:
             self._share.settle(grant, usage)
             usage = None
 
-    def _promise(self, more: Amounts) -> None:
-        held = self._promised
-        self._promised = Amounts(
-            held.calls + more.calls, held.tokens + more.tokens, held.usd + more.usd
-        )
-
     def _withdraw(self, pending: _Pending) -> None:
         if not self._pending:
             # Sums of floats drift; nothing in flight is nothing promised.
-            self._promised = Amounts()
+            self._promised = self._doubted = Amounts()
             return
         estimate = pending.reservation.estimate
-        self._promise(Amounts(-pending.calls, -estimate.tokens, -(estimate.usd or 0.0)))
+        self._promised -= replace(estimate.amounts, calls=pending.calls)
+        if estimate.more_tokens:
+            self._doubted -= estimate.more
 
     def _kept_for_final(self) -> Amounts:
         if self._final_taken:
@@ -438,6 +437,13 @@ class Budget:
         alone = self._committed(keep_final=keep_final, in_flight=False)
         refusal.may_fit_later = self._refusal(estimate, alone, keep_final) is None
         raise refusal
+
+    def _may_pass(self, estimate: CallEstimate) -> bool:
+        """Whether calls in flight could pass a limit together with one more."""
+        if not self._pending or not self.bounds_replies:
+            return False
+        held = self._committed(keep_final=True) + self._doubted + estimate.more
+        return self._too_costly(estimate, held) is not None
 
     def _refusal(
         self, estimate: CallEstimate, committed: Amounts, keep_final: bool

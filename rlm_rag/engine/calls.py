@@ -296,7 +296,14 @@ class ModelCalls:
         if asking.final and self._keeps_final:
             return await self._budget.admit_final(estimate, model=model.name)
         self._expect_final(model, asking)
-        return await self._budget.admit(estimate, model=model.name, role=asking.role)
+        while True:
+            reserved = await self._budget.admit(estimate, model=model.name, role=asking.role)
+            tokens = model.counting.estimated(asking.prompt_tokens, asking.messages)
+            if tokens == estimate.input_tokens:
+                return reserved
+            # While it waited, the reply to another told that the provider counts more.
+            self._budget.release(reserved)
+            estimate = self._estimate(model, asking)
 
     def output_cap(self, facts: ModelFacts, asked: int | None) -> int | None:
         """The output cap that is sent for `asked` tokens; None leaves it to the provider."""
@@ -320,7 +327,10 @@ class ModelCalls:
         # A summary that is cut is worth less than none.
         shortest = None if asking.summary else LEAST_REPLY_TOKENS
         tokens = model.counting.estimated(asking.prompt_tokens, asking.messages)
-        return _estimate(model.facts, tokens, cap, shortest=shortest)
+        if not self._budget.bounds_replies:
+            return _estimate(model.facts, tokens, cap, shortest=shortest)
+        most = model.counting.most(asking.messages)
+        return _estimate(model.facts, tokens, cap, shortest=shortest, most=most)
 
     def _timeout(self, final: bool) -> float:
         left = self._budget.seconds_left(final=final)
@@ -419,20 +429,24 @@ def _check_window(model: PricedModel, prompt_tokens: int) -> None:
 
 
 def _estimate(
-    facts: ModelFacts, prompt_tokens: int, cap: int | None, *, shortest: int | None
+    facts: ModelFacts, prompt_tokens: int, cap: int | None, *, shortest: int | None, most: int = 0
 ) -> CallEstimate:
-    output = cap or 0
-    usd, reply_usd = None, 0.0
+    """Return what a call is thought to cost, its prompt having at `most` so many tokens."""
+    output, most = cap or 0, max(most, prompt_tokens)
+    usd, reply_usd, more_usd = None, 0.0, 0.0
     if facts.price is not None:
         usd = facts.price.usd(input_tokens=prompt_tokens, output_tokens=output)
         prompt_usd = facts.price.usd(input_tokens=prompt_tokens, output_tokens=0)
         reply_usd = (usd - prompt_usd) / output if output else 0.0
+        more_usd = facts.price.usd(input_tokens=most, output_tokens=output) - usd
     return CallEstimate(
         input_tokens=prompt_tokens,
         output_tokens=output,
         usd=usd,
         reply_usd=reply_usd,
         least_output_tokens=shortest,
+        more_tokens=most - prompt_tokens,
+        more_usd=more_usd,
     )
 
 

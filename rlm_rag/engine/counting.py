@@ -43,5 +43,9 @@ class Counting:
             return estimated
         return max(estimated, min(scaled, most_message_tokens(messages) + self._added))
 
+    def most(self, messages: Iterable[Message]) -> int:
+        """Return the most that it can count in a prompt: a token for each byte, and a template."""
+        return most_message_tokens(messages) + _TEMPLATE_TOKENS
+
     def _of(self, estimated: int) -> int:
         return math.ceil(estimated * self._ratio) + self._added

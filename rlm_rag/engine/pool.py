@@ -72,6 +72,7 @@ class Pool:
         self._limiters: dict[str, Limiter] = {}
         self._line = Line()
         self._promised_usd = 0.0
+        self._doubted_usd = 0.0
         self._in_flight = 0
 
     def share(self) -> Share:
@@ -96,14 +97,18 @@ class Pool:
     async def admit(self, asked: Asked) -> Grant:
         """Promise money to a call, which waits where calls in flight may give back enough.
 
+        One that waits has to fit beside them with all that providers may count beyond what we do.
+
         Raises:
             LimitReached: it does not fit, or its price is not known.
         """
-        usd = asked.estimate.usd
+        usd, more_usd = asked.estimate.usd, asked.estimate.more_usd
 
         def promised() -> Grant | None:
-            if self._fits(usd, beside=self._promised_usd):
+            doubted = self._doubted_usd + more_usd if asked.waits and self._in_flight else 0.0
+            if self._fits(usd, beside=self._promised_usd + doubted):
                 self._promised_usd += usd or 0.0
+                self._doubted_usd += more_usd
                 self._in_flight += 1
                 return Grant(asked.estimate)
             if not asked.waits or not self._fits(usd, beside=0.0):
@@ -118,6 +123,8 @@ class Pool:
         self._in_flight -= 1
         # Sums of floats drift; nothing in flight is nothing promised.
         self._promised_usd = self._promised_usd - promised if self._in_flight else 0.0
+        doubted = self._doubted_usd - grant.estimate.more_usd
+        self._doubted_usd = doubted if self._in_flight else 0.0
         if usage is not None:
             self.spent_usd += promised if usage.usd is None else usage.usd
         self._line.call_next()

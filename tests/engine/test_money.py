@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rlm_rag.engine.admission import LimitReached
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import ModelCalls, PricedModel
+from rlm_rag.engine.counting import Counting
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.past import Past
 from rlm_rag.errors import (
@@ -274,27 +275,66 @@ TEXTS = {
 }
 
 
+@dataclass(frozen=True)
+class Counted:
+    """A call whose prompt is billed at a share of the most that can be counted in it."""
+
+    kind: str
+    times: int
+    share: float = 1.0
+    start: int = 0
+    seconds: int = 1
+    child: bool = False
+    cap: int = 20
+
+    def prompt(self, number: int) -> str:
+        return f"{number} " + TEXTS[self.kind] * self.times
+
+
 class CountsBytes:
-    """Bills one token for each byte: the most that a byte-level tokenizer makes of a text."""
+    """Bills up to one token for each byte: the most that a byte-level tokenizer makes of a text."""
 
     name = "counts bytes"
 
-    def __init__(self) -> None:
+    def __init__(self, made: dict[str, Counted] | None = None) -> None:
+        self.made = made or {}
         self.billed = 0
         self.undercounts: list[int] = []
+        self.in_flight = 0
+        self.most_at_once = 0
+        self.beside_others: list[int] = []
 
     async def complete(self, request: ModelRequest) -> Completion:
         assert request.max_output_tokens is not None
-        tokens = most_message_tokens(request.messages)
+        made = self.made.get(request.messages[-1].content, Counted("prose", 0))
+        tokens = int(most_message_tokens(request.messages) * made.share)
         self.undercounts.append(tokens - count_message_tokens(request.messages))
         self.billed += tokens + request.max_output_tokens
-        await asyncio.sleep(1)
-        usage = Usage(calls=1, input_tokens=tokens, output_tokens=request.max_output_tokens)
+        self.in_flight += 1
+        self.most_at_once = max(self.most_at_once, self.in_flight)
+        if self.in_flight > 1:
+            self.beside_others.append(self.billed)
+        await asyncio.sleep(made.seconds)
+        self.in_flight -= 1
+        output_tokens = request.max_output_tokens
+        usd = PRICE.usd(input_tokens=tokens, output_tokens=output_tokens)
+        usage = Usage(calls=1, input_tokens=tokens, output_tokens=output_tokens, usd=usd)
         return Completion("reply", usage, self.name)
 
 
 calls_to_make = st.lists(
-    st.tuples(st.sampled_from(sorted(TEXTS)), st.integers(1, 60)), min_size=1, max_size=60
+    st.builds(
+        Counted,
+        kind=st.sampled_from(sorted(TEXTS)),
+        times=st.one_of(st.just(60), st.integers(1, 60)),
+        share=st.one_of(st.just(1.0), st.floats(0, 1)),
+        start=st.one_of(st.just(0), st.integers(0, 6)),
+        seconds=st.integers(1, 4),
+        child=st.booleans(),
+        cap=st.integers(1, 300),
+    ),
+    min_size=4,
+    max_size=30,
 )
 
 
@@ -318,15 +358,69 @@ async def asked_of(
     assert budget.usage.input_tokens + budget.usage.output_tokens == provider.billed
 
 
-@given(calls_to_make, st.integers(1, 5), st.integers(200, 20_000))
-def test_text_that_is_undercounted_passes_a_limit_by_what_was_in_flight_at_most(
-    made: list[tuple[str, int]], width: int, tokens: int
+@given(calls_to_make, st.integers(2, 8), st.integers(1_000, 10_000))
+def test_whatever_is_counted_in_prompts_a_limit_is_passed_by_one_call_sent_alone_at_most(
+    made: list[Counted], width: int, tokens: int
 ) -> None:
+    prompts = {one.prompt(number): one for number, one in enumerate(made)}
+    provider = CountsBytes(prompts)
+    limits = Limits(calls=None, tokens=tokens, usd=tokens * PRICE.output_usd * 0.2)
+
+    async def run() -> None:
+        budget = Budget(limits, clock=asyncio.get_running_loop().time)
+        root, child = (
+            ModelCalls(
+                run_id=run_id,
+                budget=budget,
+                limits=limits,
+                recorder=Recorder(None),
+                past=Past(),
+                keeps_final=run_id == "r",
+            )
+            for run_id in ("r", "r.1")
+        )
+        model = PricedModel(provider, ModelFacts(price=PRICE), Limiter(width))
+
+        async def one(prompt: str, plan: Counted) -> None:
+            await asyncio.sleep(plan.start)
+            await (child if plan.child else root).complete(
+                model,
+                [Message("user", prompt)],
+                role="root" if plan.child else "sub",
+                max_output_tokens=plan.cap,
+            )
+
+        asked = (one(prompt, plan) for prompt, plan in prompts.items())
+        done = await asyncio.gather(*asked, return_exceptions=True)
+        done += await asyncio.gather(
+            root.complete(model, [Message("user", "f(a,b);" * 50)], role="root", final=True),
+            return_exceptions=True,
+        )
+        assert {type(each) for each in done} <= {type(None), Completion, LimitReached}
+        usage = budget.usage
+        assert usage.input_tokens + usage.output_tokens == provider.billed
+        assert usage.usd is not None and limits.usd is not None
+        worst = max(provider.undercounts, default=0)
+        assert usage.usd <= limits.usd + max(0, worst) * PRICE.input_usd + 1e-9
+
+    run_virtually(run())
+    assert provider.billed <= tokens + max([0, *provider.undercounts])
+    # What was sent beside other calls passes nothing.
+    assert max(provider.beside_others, default=0) <= tokens
+
+
+@pytest.mark.parametrize(("prompts_of_bytes", "at_once"), [(8.1, 8), (3.5, 3), (0.9, 1)])
+def test_far_from_a_limit_calls_go_side_by_side_and_near_it_one_at_a_time(
+    prompts_of_bytes: float, at_once: int
+) -> None:
+    prompts = [f"{n} " + TEXTS["prose"] * 60 for n in range(8)]
+    most = Counting().most([Message("user", prompts[0])]) + 20
+    tokens = int(prompts_of_bytes * most)
     provider = CountsBytes()
-    prompts = [TEXTS[kind] * times for kind, times in made]
-    run_virtually(asked_of(provider, prompts, Limits(calls=None, tokens=tokens), width))
-    in_flight = sorted(provider.undercounts)[-width:]
-    assert provider.billed <= tokens + sum(in_flight)
+    run_virtually(asked_of(provider, prompts, Limits(calls=None, tokens=tokens), 8))
+    assert provider.most_at_once == at_once
+    assert len(provider.undercounts) == max(1, int(prompts_of_bytes))
+    assert at_once == 1 or provider.billed <= tokens
 
 
 @given(

@@ -1,6 +1,7 @@
 """Runs that share a pool spend no more than its sum together."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -69,6 +70,25 @@ def test_whatever_runs_ask_for_at_once_their_sum_is_kept(usd, calls):
 
     asyncio.run(all_of_them())
     assert pool.left_usd == pytest.approx(max(0, usd - pool.spent_usd))
+
+
+def test_beside_a_call_of_another_run_its_whole_prompt_is_counted_as_bytes():
+    costly = replace(DOLLAR, more_tokens=90, more_usd=1.0)
+
+    async def both():
+        pool = Pool(usd=3.5)
+        one, other = (Budget(Limits(), share=pool.share()) for _ in range(2))
+        held = await one.admit(costly)
+        waiting = asyncio.ensure_future(other.admit(costly))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        assert pool.left_usd == pytest.approx(2.5)
+        one.settle(held, Usage(calls=1, usd=2.0))
+        # Alone it goes as it is estimated.
+        other.settle(await waiting, Usage(calls=1, usd=1.5))
+        assert pool.left_usd == pytest.approx(0)
+
+    asyncio.run(both())
 
 
 def test_a_call_waits_for_money_that_another_run_gives_back():
