@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, TypeGuard
 
 from rlm_rag.engine import meter
@@ -20,7 +21,7 @@ from rlm_rag.engine.live import LiveReply, ReplyText
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.recorded import Call
 from rlm_rag.engine.refusals import Batch, Refusals
-from rlm_rag.errors import ContextWindowError, ModelError
+from rlm_rag.errors import ContextWindowError, ModelError, RlmRagError
 from rlm_rag.models.base import Completion, LanguageModel, Message, ModelRequest, Usage
 from rlm_rag.models.limiter import Turns
 from rlm_rag.models.messages import alternate
@@ -252,9 +253,8 @@ class ModelCalls:
             request = replace(request, max_output_tokens=sending.cap)
         call = self._record_call(model, asking, reservation.estimate)
         started = time.monotonic()
-        attempts = Attempts(
-            self._budget, reservation, lambda: self._check_not_refused(model, asking)
-        )
+        check = partial(self._check_not_refused, model, asking)
+        attempts = Attempts(self._budget, reservation, check)
         live = self._live(asking, call, attempts)
         if live is not None:
             request = replace(request, on_text=live.piece)
@@ -269,8 +269,7 @@ class ModelCalls:
                 patience=self._patience(asking.final),
             )
         except (ModelError, LimitReached) as error:
-            if isinstance(error, ModelError):
-                model.refusals.note(self._batch_of(asking), model.name, error)
+            model.refusals.note(self._batch_of(asking), model.name, error)
             self._record_failure(call, model.name, attempts.failed(), started, _said(error))
             raise
         except BaseException:
@@ -404,8 +403,8 @@ class _Sending:
         return reply.finish_reason == "length" and self.cap != self.wanted
 
 
-def told(error: ModelError) -> str:
-    """What a failed call says to the code that made it, and to the trace."""
+def told(error: RlmRagError) -> str:
+    """What a failed call, or child, says to the code that made it, and to the trace."""
     return f"{error.message}. {error.hint}" if error.hint else error.message
 
 

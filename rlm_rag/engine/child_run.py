@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from rlm_rag.engine.answer import usage_dict
 from rlm_rag.engine.caller import Told
+from rlm_rag.engine.calls import told
 from rlm_rag.engine.ending import Ending
 from rlm_rag.engine.loop import Loop
 from rlm_rag.engine.meter import Meter, metered
@@ -55,9 +56,8 @@ async def run_child(
 
 def lost(error: RlmRagError, usage: Usage | None = None) -> LeafReply:
     """Return the reply of a child that failed, with what it had cost until then."""
-    hint = f". {error.hint}" if error.hint else ""
     return replace(
-        failed(f"the child failed: {error.message}{hint}"),
+        failed(f"the child failed: {told(error)}"),
         usage=usage or Usage(),
         cause=error if isinstance(error, ModelError) else None,
     )

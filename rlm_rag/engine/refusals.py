@@ -29,8 +29,8 @@ class Refusals:
     def __init__(self) -> None:
         self._found: dict[tuple[Batch, str], ModelError] = {}
 
-    def note(self, batch: Batch | None, model: str, error: ModelError) -> None:
-        """Remember an error that is for good."""
+    def note(self, batch: Batch | None, model: str, error: Exception) -> None:
+        """Remember an error, if it is one that is for good."""
         if batch is not None and isinstance(error, FOR_GOOD):
             self._found.setdefault((batch, model), error)
 
