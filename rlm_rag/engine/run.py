@@ -157,16 +157,7 @@ class Run:
             self._record_answer(answer, recorder, budget)
             if ending.stop_reason == "interrupted" and not self._interrupted:
                 raise asyncio.CancelledError
-            warnings = (
-                *_weakness(self._options.sandbox),
-                *ending.notes,
-                *_cut(ending),
-                *lineup.warnings,
-                *lineup.guesses,
-                *_failure(recorder),
-                *_misfit(answer),
-                *not_looked_at(self._question, answer.coverage),
-            )
+            warnings = self._warnings(ending, answer, lineup, recorder)
             return replace(answer, warnings=warnings, commit=asked.tree.commit)
 
     def _check(self) -> None:
@@ -400,6 +391,20 @@ class Run:
             fingerprint=self._corpus.fingerprint,
             trace=None if recorder.path is None else str(recorder.path),
             limit_detail=ending.detail,
+        )
+
+    def _warnings(
+        self, ending: Ending, answer: Answer, lineup: Lineup, recorder: Recorder
+    ) -> tuple[str, ...]:
+        return (
+            *_weakness(self._options.sandbox),
+            *ending.notes,
+            *_cut(ending),
+            *lineup.warnings,
+            *lineup.guesses,
+            *_failure(recorder),
+            *_misfit(answer),
+            *not_looked_at(self._question, answer.coverage),
         )
 
     def _cited(self, answer: Answer) -> dict[str, str]:
