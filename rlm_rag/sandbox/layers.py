@@ -164,8 +164,11 @@ def self_test(layer: Layer) -> list[str]:
             raise
         except (SandboxUnavailableError, OSError, subprocess.TimeoutExpired) as error:
             return [str(error)]
-    open_to = _OPEN_IN_DOCKER if isinstance(layer, Docker) else frozenset()
-    tried = probe.attempts(canaries.arguments(CORPUS_INSIDE))
+    in_docker = isinstance(layer, Docker)
+    open_to = _OPEN_IN_DOCKER if in_docker else frozenset()
+    # A container's system is Linux, whatever its host's is.
+    system = "linux" if in_docker else sys.platform
+    tried = probe.attempts(canaries.arguments(CORPUS_INSIDE), system)
     wanted = [f"{name}: blocked" for name in tried if name not in open_to]
     told = [line for line in printed if line.partition(":")[0] not in open_to]
     if told == [*wanted, _WORKS]:
@@ -185,7 +188,9 @@ class _Canaries:
         return self.folder / "corpus"
 
     def arguments(self, corpus: str) -> list[str]:
-        paths = [str(self.folder / "canary"), str(self.port), str(self.folder / "socket")]
+        # With slashes, so that a container of a Windows host does not take one for a mere name.
+        folder = self.folder.as_posix()
+        paths = [f"{folder}/canary", str(self.port), f"{folder}/socket"]
         return [str(os.getpid()), *paths, self.abstract, corpus]
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from rlm_rag.errors import SandboxUnavailableError, UsageError
 from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox import layers
 from rlm_rag.sandbox.boot import boot_command
+from rlm_rag.sandbox.confine import probe
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.docker import Docker
 from rlm_rag.sandbox.session import Session, WorkerSetup
@@ -166,6 +168,17 @@ def test_a_container_is_tested_before_it_is_used(
         layers.choose_layer("docker", image="missing")
     assert caught.value.hint is not None
     assert "docker pull missing" in caught.value.hint
+
+
+@needs_bwrap
+@pytest.mark.skipif(os.geteuid() != 0, reason="the canary of one attempt needs root")
+def test_a_container_is_held_to_what_holds_on_linux_whatever_its_host_is(
+    docker: Docker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows = SimpleNamespace(platform="win32")
+    monkeypatch.setattr(layers, "sys", windows)
+    monkeypatch.setattr(probe, "sys", windows)
+    assert layers.self_test(docker) == []
 
 
 def engine() -> str:

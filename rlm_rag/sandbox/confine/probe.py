@@ -81,9 +81,12 @@ def _see_host(pid: int) -> None:
         raise ProcessLookupError
 
 
-def attempts(arguments: list[str]) -> dict[str, Callable[[], object]]:
-    """Return what must fail inside a layer, by name; each raises where the layer holds."""
-    if sys.platform == "win32":
+def attempts(arguments: list[str], system: str = sys.platform) -> dict[str, Callable[[], object]]:
+    """Return what must fail inside a layer, by name; each raises where the layer holds.
+
+    `system` is that inside.
+    """
+    if system == "win32":
         return {
             "start a process": _start_program,
             "take more memory than it may": _take_memory,
