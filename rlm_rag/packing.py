@@ -273,11 +273,14 @@ class PackedWriter:
 
     def _flush(self) -> None:
         assert self._fd is not None
-        with memoryview(self._buffer) as pending:
-            done = 0
-            while done < len(pending):
-                done += os.write(self._fd, pending[done:])
-        self._buffer.clear()
+        done = 0
+        try:
+            with memoryview(self._buffer) as pending:
+                while done < len(pending):
+                    done += os.write(self._fd, pending[done:])
+        finally:
+            # Whoever asked for `so_far` may go on after an error, and write what is left later.
+            del self._buffer[:done]
 
     def _tables(self) -> bytearray:
         """Return all that follows the contents, where these end here."""

@@ -145,6 +145,21 @@ def test_a_disk_that_fills_at_the_last_byte_leaves_nothing(full_disk: Path) -> N
     assert list(full_disk.iterdir()) == []
 
 
+def test_what_could_not_be_written_so_far_is_written_once_when_it_can_be(full_disk: Path) -> None:
+    texts = {"a": "x" * 900_000, "b": "y" * 230_000, "c": "z"}
+    with PackedWriter(full_disk / "c") as writer:
+        writer.add("a", texts["a"])
+        writer.so_far()
+        writer.add("b", texts["b"])
+        with pytest.raises(OSError, match="File too large"):
+            writer.so_far()
+        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        writer.add("c", texts["c"])
+    with PackedCorpus.open(full_disk / "c") as corpus:
+        assert {path: corpus.content(number) for number, path in enumerate(corpus.paths())} == texts
+
+
 def test_two_workers_share_the_pages_of_one_file(tmp_path: Path) -> None:
     path = write(tmp_path / "c", {"a": "x" * 100})
     with PackedCorpus.open(path) as first, PackedCorpus.open(path) as second:
