@@ -98,7 +98,9 @@ class Begun:
         kept.prepare(self._folder, self._origin)
         so_far = writer.so_far()
         path = Path(so_far.path)
+        older = None
         if self._name is None:
+            older = self._named_by_table()
             name = kept.fresh_name(PACKED_SUFFIX)
             link(path, self._folder / name)
             self._name = name
@@ -111,10 +113,8 @@ class Begun:
         files = self._files[: so_far.documents]
         table = written_table(files, self._memory.empty, told, stamp=self._stamp)
         whole = (_SIZE.pack(len(table)), table, so_far.tables)
-        older = self._named_by_table()
         kept.write(self._folder / _TABLE, lambda file: file.writelines(whole))
-        if older != self._name:
-            self._remove(older)
+        self._remove(older)
 
 
 def open_begun(folder: Path, path: Path, stamp: bytes) -> KeptCorpus | None:

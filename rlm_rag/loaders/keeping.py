@@ -97,7 +97,9 @@ def _pack(
     entries = _noted(reading.entries, files)
     reading.memory.known = None if verify else before
     like = None if before is None or before.is_begun else before.packed
-    is_new = pack(entries, packed_path, shape=reading.shape, like=like, watch=begun)
+    # Where there is a version the next load goes on from that, whatever was begun.
+    watch = begun if like is None else None
+    is_new = pack(entries, packed_path, shape=reading.shape, like=like, watch=watch)
     version = CorpusVersion(packed_path, files, reading.memory, is_new=is_new)
     if before is None:
         return version

@@ -368,6 +368,19 @@ def test_a_load_that_was_killed_goes_on_where_it_was(tmp_path: Path, opened: lis
 
 
 @pytest.mark.usefixtures("no_waiting", "begun_often")
+def test_an_update_keeps_nothing_that_no_load_would_go_on_from(
+    source: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "kept" / "indexes"
+    loaded(source, root)
+    before = files_in(root)
+    put(source, {f"new{number}.txt": b"new\n" for number in range(9)})
+    killed_at(source, root, 8)
+    assert files_in(root) == before
+    assert loaded(source, root) == loaded(source, None)
+
+
+@pytest.mark.usefixtures("no_waiting", "begun_often")
 @settings(max_examples=8)
 @given(states, st.integers(0, 5), st.sampled_from(["nothing", "table", "packed"]), states)
 def test_whatever_became_of_a_begun_load_the_next_is_as_if_nothing_had_been_kept(
