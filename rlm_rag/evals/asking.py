@@ -10,7 +10,7 @@ from typing import Protocol
 
 from rlm_rag.api import SearchableCorpus
 from rlm_rag.engine.limits import Limits
-from rlm_rag.engine.lineup import ModelNames, ModelSettings, open_lineup
+from rlm_rag.engine.lineup import open_lineup
 from rlm_rag.engine.pool import Share
 from rlm_rag.evals.answering import Answering, now
 from rlm_rag.evals.base import Response, Sample, Score, Scorer, Task
@@ -68,17 +68,9 @@ class Asker:
             UsageError: a parameter that cannot be set, or a price that is not known.
         """
         models = self._models
-        names = ModelNames(
-            model=models.model,
-            sub_model=models.sub_model,
-            at_depth=models.models_at_depth,
-            fallbacks=models.fallback_models,
-            allowed=models.allow_models,
-        )
-        settings = ModelSettings(
-            api_base=models.api_base, price=models.price, extra=models.model_options
-        )
-        async with open_lineup(names, settings, limits=self._limits, share=self._pool.share()):
+        async with open_lineup(
+            models.names, models.asking, limits=self._limits, share=self._pool.share()
+        ):
             return
 
     async def ask(

@@ -15,6 +15,7 @@ from typing import Any
 
 from rlm_rag import __version__
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.errors import RunFolderError, UsageError
 from rlm_rag.evals.base import Sample, TaskOptions
 from rlm_rag.evals.toml import to_toml
@@ -62,6 +63,29 @@ class Models:
         given: Any = {item.name: getattr(self, item.name) for item in fields(self)}
         chosen: RlmOptions = given
         return chosen
+
+    @property
+    def names(self) -> ModelNames:
+        """Which models are asked."""
+        return ModelNames(
+            model=self.model,
+            sub_model=self.sub_model,
+            at_depth=self.models_at_depth,
+            fallbacks=self.fallback_models,
+            allowed=self.allow_models,
+        )
+
+    @property
+    def asking(self) -> ModelSettings:
+        """How they are reached and asked, without headers."""
+        return ModelSettings(
+            api_base=self.api_base,
+            price=self.price,
+            temperature=self.temperature,
+            extra=self.model_options,
+            context_window=self.context_window,
+            windows=self.names.windows(self.sub_context_window),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

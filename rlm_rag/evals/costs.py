@@ -8,7 +8,6 @@ from typing import Any
 
 from rlm_rag.api import load
 from rlm_rag.engine.estimate import Estimate, Spend, estimate_tokens
-from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.evals.base import Sample
 from rlm_rag.evals.config import RunConfig
 from rlm_rag.evals.record import BYTES_A_TOKEN
@@ -71,17 +70,11 @@ def _strategy_cost(
 
 def _estimate(config: RunConfig, strategy: str, sample: Sample, sizes: dict[str, int]) -> Estimate:
     models = config.models
-    names = ModelNames(model=models.model, sub_model=models.sub_model)
     return estimate_tokens(
         sample.question,
         _tokens(sample, sizes),
-        names=names,
-        settings=ModelSettings(
-            api_base=models.api_base,
-            price=models.price,
-            context_window=models.context_window,
-            windows=names.windows(models.sub_context_window),
-        ),
+        names=models.names,
+        settings=models.asking,
         limits=config.limits,
         strategy=strategy,
     )

@@ -255,6 +255,11 @@ def test_what_a_run_may_cost_is_told_without_one(toy, asked, openai_server):
     assert json.loads(json.dumps(found.to_dict()))["by_strategy"][0]["strategy"] == "rlm"
 
 
+def test_a_window_that_is_told_is_asked_of_no_server(toy, asked, openai_server, tmp_path):
+    start(replace(asked, models=replace(asked.models, context_window=8_192)), tmp_path / "run")
+    assert openai_server.looked_up == []
+
+
 def test_a_password_in_an_address_is_not_kept(toy, asked, tmp_path):
     secret = asked.models.api_base.replace("http://", "http://user:hunter2@")
     start(replace(asked, models=replace(asked.models, api_base=secret)), tmp_path / "run")
