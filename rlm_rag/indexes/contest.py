@@ -42,10 +42,10 @@ Exact = Callable[[Places], tuple[Places, Scores]]
 class Wanted:
     """How many of the best windows are wanted, and what they get beside the scores of terms.
 
-    `gains` are by document, and `gaining` those that have one; `bonuses` are windows and what
-    each gains; `second` is the share that a window gets of its document's second best score.
-    `factors` gives what the scores of documents are multiplied by at least, `allowed` which of
-    them count.
+    `gains` are by document, and `gaining` those that have one, some of them twice; `bonuses` are
+    windows and what each gains; `second` is the share that a window gets of its document's second
+    best score. `factors` gives what the scores of documents are multiplied by at least, `allowed`
+    which of them count.
     """
 
     count: int
@@ -225,7 +225,9 @@ class Contest:
     def _open_documents(self, rest: float) -> Places:
         """Return the documents of which all windows can be among the best, or have to be there."""
         sums, wanted = self._sums, self._wanted
-        documents = np.concatenate([wanted.gaining, *self._documents])
+        documents = np.concatenate([_NONE, *self._documents])
+        if rest + self._most_gain >= self._least:
+            documents = np.concatenate([documents, wanted.gaining])
         bounds = rest + self._of_documents(documents)
         if wanted.second:
             windows = self._touched()

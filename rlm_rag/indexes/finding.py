@@ -167,7 +167,7 @@ class Finder:
         return np.asarray(self._index.defined.get(name, ()), np.intp)
 
     def _gains(self, question: Question) -> tuple[Scores, Places]:
-        """Return what the windows of each document gain by its name, and which gain at all."""
+        """Return what the windows of documents gain by their names, and those that gain at all."""
         query, rarity, weights = question.query, question.rarity, self._weights
         gains = np.zeros(len(self._index.paths))
         gaining: list[Places] = []
@@ -182,7 +182,7 @@ class Finder:
         for number, gain in named.items():
             gains[number] += weights.named_file * gain
         gaining.append(np.fromiter(named, np.intp, len(named)))
-        return gains, np.unique(np.concatenate(gaining))
+        return gains, np.concatenate(gaining)
 
     def _factors(self, query: Query) -> Scores:
         """Return the factor of each of `_KINDS`."""

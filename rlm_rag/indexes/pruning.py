@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _RECENT_TERMS = 4096
 _COUNTED_TERMS = 1 << 16
 _LEAST_BYTES = 32 << 20
-# Of six terms that every window holds where they are, and of one how well.
-_BYTES_PER_WINDOW = 32
+# Of twenty terms that every window holds where they are, and of three how well.
+_BYTES_PER_WINDOW = 96
 
 
 class PrunedRanker:
