@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlm_rag.sandbox.inside.calling import is_misfit, signature
+from rlm_rag.sandbox.inside.calling import answering
 from rlm_rag.sandbox.inside.reply import Replies, Reply, ReplyMap
 from rlm_rag.sandbox.inside.tasks import Task
 
@@ -24,19 +24,10 @@ def forgiving(function: Callable[..., Any], said: Callable[[str, str], str]) -> 
     """
     name = function.__qualname__ = function.__name__
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except TypeError as error:
-            if not is_misfit(error):
-                raise
-            message = f"{error}; it is called as {name}{signature(function)}"
-        return _refused(name, said(name, message))
+    def refused(wrong: str, called: str) -> Any:
+        return _refused(name, said(name, f"{wrong}; it is called as {called}"))
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = function.__doc__
-    call.__wrapped__ = function  # type: ignore[attr-defined]
-    return call
+    return answering(function, refused)
 
 
 def _refused(name: str, message: str) -> Any:

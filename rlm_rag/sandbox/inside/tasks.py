@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlm_rag.sandbox.inside.calling import is_misfit, signature
+from rlm_rag.sandbox.inside.calling import answering
 from rlm_rag.sandbox.inside.delegation import plain, shaped
 from rlm_rag.sandbox.inside.reply import Reply, itself
 
@@ -16,19 +16,12 @@ if TYPE_CHECKING:
 
 def _forgiving(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return `method`, with an error Reply where it is called wrongly."""
-    name = method.__name__
 
-    def call(self: Task, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return method(self, *args, **kwargs)
-        except TypeError as error:
-            if not is_misfit(error):
-                raise
-            shown = f"{name}{signature(method, is_method=True)}"
-        return _desk.failed(name, f"the arguments do not fit; it is called as task.{shown}")
+    def refused(_: str, called: str) -> Reply:
+        wrong = f"the arguments do not fit; it is called as task.{called}"
+        return _desk.failed(method.__name__, wrong)
 
-    call.__name__, call.__qualname__, call.__doc__ = name, method.__qualname__, method.__doc__
-    return call
+    return answering(method, refused, is_method=True)
 
 
 class Task:
