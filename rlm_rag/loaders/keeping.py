@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,6 +113,10 @@ def _pack(
     before.packed.close()
     if not is_new:
         before.path.rename(packed_path)
+        return version
+    # As large as the new one, and else there for as long as that is open.
+    with suppress(OSError):
+        before.path.unlink()
     return version
 
 

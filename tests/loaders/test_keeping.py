@@ -381,6 +381,23 @@ def test_an_update_keeps_nothing_that_no_load_would_go_on_from(
 
 
 @pytest.mark.usefixtures("no_waiting", "begun_often")
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_a_corpus_that_is_open_holds_one_copy_of_its_text(
+    source: Path, tmp_path: Path, *, is_begun: bool
+) -> None:
+    root = tmp_path / "kept" / "indexes"
+    if is_begun:
+        killed_at(source, root, 1)
+    else:
+        loaded(source, root)
+    put(source, {"a.py": b"x = 1\n", "new.py": b"y = 2\n"})
+    with load_corpus(source, keeping=Keeping(root), ignore=False) as corpus:
+        assert corpus["new.py"].content == "y = 2\n"
+        held = files_in(root.parent / "open")
+        assert [path.name for path in held] == ["corpus.packed", "lock"]
+
+
+@pytest.mark.usefixtures("no_waiting", "begun_often")
 @settings(max_examples=8)
 @given(states, st.integers(0, 5), st.sampled_from(["nothing", "table", "packed"]), states)
 def test_whatever_became_of_a_begun_load_the_next_is_as_if_nothing_had_been_kept(
