@@ -21,9 +21,9 @@ from rlm_rag.models.prices import Price, facts_of
 from rlm_rag.models.providers import (
     CHAT_ENDPOINT,
     checked_api_base,
-    checked_headers,
     is_loopback,
     key_of_address,
+    sent_headers,
     served_name,
     shown_address,
 )
@@ -66,9 +66,7 @@ class OpenAiCompatibleModel:
         self._price = facts_of(name, api_base=base, price=price).price
         key, self._key_variable = key_of_address(base)
         self._headers = {"content-type": "application/json", "accept": "application/json"}
-        if key is not None:
-            self._headers["authorization"] = f"Bearer {key}"
-        self._headers |= {k.lower(): v for k, v in checked_headers(headers).items()}
+        self._headers |= sent_headers(key, headers)
         self._secrets = frozenset([*(headers or {}).values(), *([key] if key else [])])
         self._keys = sent_keys(key, headers)
         host = urlsplit(base).hostname or ""

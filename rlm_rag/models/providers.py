@@ -166,6 +166,16 @@ def checked_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
     return dict(headers or {})
 
 
+def sent_headers(key: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """What goes with each request, names in lower case: the key, unless `headers` say another.
+
+    Raises:
+        UsageError: as `checked_headers`.
+    """
+    own = {} if key is None else {"authorization": f"Bearer {key}"}
+    return own | {name.lower(): value for name, value in checked_headers(headers).items()}
+
+
 def _key_in(environment: Mapping[str, str], variable: str) -> str | None:
     key = environment.get(variable, "").strip()
     if not key.isascii() or not key.isprintable():

@@ -16,6 +16,7 @@ from rlm_rag.models.providers import (
     checked_api_base,
     is_loopback,
     key_of_address,
+    sent_headers,
     served_name,
     shown_address,
 )
@@ -42,7 +43,7 @@ def find_served(name: str, *, api_base: str) -> str:
     try:
         response = httpx.get(
             f"{base}/models",
-            headers={"authorization": f"Bearer {key}"} if key else {},
+            headers=sent_headers(key, None),
             timeout=LIST_SECONDS,
             trust_env=not is_loopback(base),
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,9 +19,9 @@ from rlm_rag.models.providers import (
     CHAT_ENDPOINT,
     HOSTS,
     checked_api_base,
-    checked_headers,
     is_loopback,
     key_of_address,
+    sent_headers,
     served_name,
 )
 
@@ -47,19 +48,12 @@ async def served_windows(
     """
     base = checked_api_base(api_base).removesuffix(CHAT_ENDPOINT)
     key, _ = key_of_address(base)
-    sent = {"authorization": f"Bearer {key}"} if key else {}
     found: dict[str, int] = {}
-    async with _client(base, sent | _lowered(headers)) as client:
-        asking = _Asking(client, base)
-        try:
-            async with asyncio.timeout(ASK_SECONDS):
-                for name in names:
-                    tokens = await asking.window(served_name(name))
-                    if tokens is not None:
-                        found[name] = tokens
-        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, OSError, ValueError):
-            # What it did not tell is taken as not known, which the run says.
-            return found
+    async with _asking(base, sent_headers(key, headers)) as asking:
+        for name in names:
+            tokens = await asking.window(served_name(name))
+            if tokens is not None:
+                found[name] = tokens
     return found
 
 
@@ -70,27 +64,26 @@ async def trained_window(
 
     None where the server, at `OLLAMA_API_BASE` without an `api_base`, does not say.
     """
-    base = api_base or os.environ.get("OLLAMA_API_BASE") or DEFAULT_ADDRESS
-    async with _client(checked_api_base(base), _lowered(headers)) as client:
-        try:
-            async with asyncio.timeout(ASK_SECONDS):
-                shown = await _Asking(client, base).shown(name.partition("/")[2])
-        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, OSError, ValueError):
-            return None
-    return _trained(shown)
+    base = checked_api_base(api_base or os.environ.get("OLLAMA_API_BASE") or DEFAULT_ADDRESS)
+    async with _asking(base, sent_headers(None, headers)) as asking:
+        return _trained(await asking.shown(name.partition("/")[2]))
+    return None
 
 
-def _client(base: str, headers: Mapping[str, str]) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
+@asynccontextmanager
+async def _asking(base: str, headers: Mapping[str, str]) -> AsyncIterator[_Asking]:
+    """Give what asks a server; where that fails, or takes `ASK_SECONDS`, the body just ends."""
+    client = httpx.AsyncClient(
         headers=headers,
         trust_env=not is_loopback(base),
         verify=certificates(base),
         timeout=ASK_SECONDS,
     )
-
-
-def _lowered(headers: Mapping[str, str] | None) -> dict[str, str]:
-    return {name.lower(): value for name, value in checked_headers(headers).items()}
+    async with client:
+        # What is not told is taken as not known, which the run says.
+        with suppress(httpx.HTTPError, httpx.InvalidURL, OSError, ValueError):
+            async with asyncio.timeout(ASK_SECONDS):
+                yield _Asking(client, base)
 
 
 @dataclass(slots=True)
