@@ -55,7 +55,7 @@ class Hold:
         # Its launcher may have died first, and then does not stand for the worker's end.
         if self._handle is not None:
             with contextlib.suppress(TimeoutError):
-                await readable(self._handle, seconds)
+                await _readable(self._handle, seconds)
 
     def close(self) -> None:
         if self._handle is not None:
@@ -72,7 +72,7 @@ async def ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
             return True
         handle = os.pidfd_open(process.pid)
         try:
-            await readable(handle, seconds)
+            await _readable(handle, seconds)
         finally:
             os.close(handle)
     except (TimeoutError, subprocess.TimeoutExpired):
@@ -80,7 +80,7 @@ async def ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
     return True
 
 
-async def readable(descriptor: int, seconds: float) -> None:
+async def _readable(descriptor: int, seconds: float) -> None:
     """Wait until `descriptor` has something to read, or has ended.
 
     Raises:

@@ -106,14 +106,14 @@ def choose_layer(name: str = "auto", *, image: str = DEFAULT_IMAGE) -> Isolation
     asked = _CONFINING if name == "auto" else (_BY_NAME.get(name) or Docker(image),)
     found = []
     for layer in asked:
-        against = (weakness(layer) if name == "auto" else "") or verdict(layer)
+        against = (_weakness(layer) if name == "auto" else "") or verdict(layer)
         if not against:
             return layer
         found.append(f"{layer.name}: {against}")
     raise _none_works(name, "; ".join(found), image)
 
 
-def weakness(layer: Layer) -> str:
+def _weakness(layer: Layer) -> str:
     """Return what keeps a layer that works from being chosen unless it is named; "" if nothing."""
     return layer.weakness if isinstance(layer, JobObject) else ""
 

@@ -177,11 +177,11 @@ async def open_worker(
             return ProcessTransport(layer.name, launch, spawned)
         except BaseException as error:
             transport = ProcessTransport(layer.name, launch, spawned)
-            ended = transport.ending
+            ending = transport.ending
             await transport.kill()
             if isinstance(error, OSError):
                 raise SandboxUnavailableError(
-                    f"the {layer.name} layer did not start a worker ({ended or error})"
+                    f"the {layer.name} layer did not start a worker ({ending or error})"
                 ) from error
             raise
 
@@ -229,7 +229,7 @@ def _offer_to_oom_killer(pid: int) -> None:
 def _limit(pid: int, limits: WorkerLimits, packed_path: Path | None) -> None:
     """Bound what the worker may use, from outside, before it has any code of the model's.
 
-    Only Linux can limit another process; elsewhere no layer exists but `none`.
+    Only Linux can limit another process; on Windows its job does.
     """
     if sys.platform != "linux":
         return
