@@ -51,6 +51,16 @@ def test_one_bad_byte_in_much_good_text_is_replaced_and_said() -> None:
     assert decoded.warning == "1 bad utf-8 sequence replaced by U+FFFD"
 
 
+def test_one_bad_byte_in_a_short_text_does_not_spoil_the_rest() -> None:
+    decoded = decode_text("größe café\n".encode() * 3 + b"Fran\xe7ois\n")
+    assert decoded is not None
+    assert decoded.content == "größe café\n" * 3 + "Fran\ufffdois\n"
+    assert decoded.warning == "1 bad utf-8 sequence replaced by U+FFFD"
+    for encoding in ("koi8-r", "cp1251", "gbk", "euc_kr", "big5", "cp932"):
+        short = decode_text(PHRASES[encoding].encode(encoding))
+        assert short is not None and short.encoding != "utf-8"
+
+
 def test_a_file_that_holds_u_fffd_itself_lost_nothing() -> None:
     decoded = decode_text("test \ufffd\n".encode())
     assert decoded is not None and decoded.warning is None
