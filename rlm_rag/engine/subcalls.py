@@ -18,6 +18,7 @@ from rlm_rag.engine.caller import Caller, Refused
 from rlm_rag.engine.calls import ModelCalls, PricedModel, told
 from rlm_rag.engine.citations import Citation
 from rlm_rag.engine.lineup import Lineup
+from rlm_rag.engine.meter import metered
 from rlm_rag.errors import ContextWindowError, ModelError
 from rlm_rag.models.base import Completion, Message, Usage
 from rlm_rag.models.tokens import count_message_tokens
@@ -150,7 +151,21 @@ class SubCalls:
         caller: Caller,
         max_tokens: int | None = None,
     ) -> LeafReply:
-        """Send one leaf call; again with a larger output limit where that cut its reply."""
+        """Send one leaf call; again with a larger output limit where that cut its reply.
+
+        One that failed says what its requests cost all the same.
+        """
+        with metered() as spent:
+            reply = await self._asked(model, messages, caller, max_tokens)
+        return reply if reply.ok else replace(reply, usage=spent.usage)
+
+    async def _asked(
+        self,
+        model: PricedModel,
+        messages: Sequence[Message],
+        caller: Caller,
+        max_tokens: int | None,
+    ) -> LeafReply:
         try:
             completion = await self._send(model, messages, caller, max_tokens)
         except LimitReached as reached:

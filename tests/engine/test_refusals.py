@@ -56,6 +56,24 @@ def test_of_a_batch_nothing_more_is_sent_once_the_key_or_the_model_is_refused(
     assert found.stop_reason == "answered"
 
 
+def test_a_failed_reply_says_how_many_requests_were_sent_for_it(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    asked = (
+        "rs = llm_query_batched(['one', ''])\n"
+        "rs += [map_files([{'path': 'b.md', 'content': 'two'}], 'what?')['b.md']]\n"
+        "FINAL(str([r.usage['calls'] for r in rs if not r.ok]))"
+    )
+    found = play(
+        openai_server,
+        corpus,
+        root=[block(asked)],
+        leaf=lambda prompt: failed(400, "the content policy forbids it", code="content_filter"),
+    )
+    assert ast.literal_eval(found.text) == [1, 0, 1]
+    assert found.usage.calls == len(openai_server.received) == 3
+
+
 def test_the_next_block_asks_once_more(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
