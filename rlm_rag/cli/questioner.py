@@ -13,7 +13,7 @@ from rlm_rag.cli.display import Display, choose_display
 from rlm_rag.cli.model_options import ModelFlags, take_models
 from rlm_rag.cli.offering import Offering, asker, take_offering
 from rlm_rag.cli.options import Loading, opened, take_loading
-from rlm_rag.distributed.cluster import LOCAL
+from rlm_rag.distributed.cluster import LOCAL, Cluster
 from rlm_rag.errors import SessionError, TraceError
 from rlm_rag.settings import Settings
 
@@ -128,8 +128,8 @@ def _nodes(loading: Loading) -> str | None:
 
     On a cluster of this machine alone they would only be further away.
     """
-    address = (loading["shards"] or "").partition(":")[2]
-    return None if address in ("", LOCAL) else address
+    cluster = Cluster.of(loading["shards"])
+    return None if cluster is None or cluster.address == LOCAL else cluster.address
 
 
 def keep_last(conversation: Conversation) -> None:
