@@ -100,7 +100,9 @@ class Contest:
         self._wanted = wanted
         self._exact = exact
         self._is_whole = wanted.second > 0 or len(terms) > _MOST_TERMS
-        self._terms = list(terms) if self._is_whole else sorted(terms, key=self._weight)
+        self._terms = (
+            list(terms) if self._is_whole else sorted(terms, key=self._weight, reverse=True)
+        )
         self._windows: list[Places] = []
         self._documents: list[Places] = []
         # The greatest sums so far, and what the best of so many windows reach.
@@ -127,7 +129,7 @@ class Contest:
         before = [self._sums.of_windows.take(windows) for windows, _ in self._wanted.bonuses]
         self._add_bonuses()
         windows = self._contenders(0.0, self._open_documents(0.0))
-        for (those, _), sums in reversed(list(zip(self._wanted.bonuses, before, strict=True))):
+        for (those, _), sums in zip(self._wanted.bonuses, before, strict=True):
             self._sums.of_windows[those] = sums
         return self._summed(windows)
 
@@ -135,7 +137,7 @@ class Contest:
         limit = self._sums.norms.limit
         rests = [0.0]
         for one in reversed(self._terms[1:]):
-            rests.append(rests[-1] - limit * self._weight(one))
+            rests.append(rests[-1] + limit * self._weight(one))
         self._add_bonuses()
         rest, looked_at = 0.0, float("inf")
         open_documents = _NONE
@@ -157,8 +159,8 @@ class Contest:
         )
 
     def _weight(self, one: Weighed) -> float:
-        """Return what a term counts where a window and its document score 1 of it, less than 0."""
-        return -(one.of_window + self._sums.share * one.of_document)
+        """Return what a term counts where a window and its document score 1 of it."""
+        return one.of_window + self._sums.share * one.of_document
 
     def _add(self, one: Weighed) -> None:
         impacts = one.impacts()
