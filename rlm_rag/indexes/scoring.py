@@ -98,13 +98,14 @@ class Ranker:
         return self._recent.get(term, self._score)
 
     def _score(self, term: bytes) -> _Impacts:
-        held = HeldTerm.of(term, self._postings, self._norms).impacts()
-        documents = held.documents if self._weights.whole_file else held.documents[:0]
+        held = HeldTerm.of(term, self._postings, self._norms)
+        impacts = held.impacts()
+        documents = impacts.documents if self._weights.whole_file else impacts.documents[:0]
         return _Impacts(
-            Column.of(held.windows.astype(np.uint32), held.scores, self._norms.window_count),
+            Column.of(held.windows, impacts.scores, self._norms.window_count),
             Column.of(
                 documents.astype(np.uint32),
-                held.document_scores[: len(documents)],
+                impacts.document_scores[: len(documents)],
                 self._norms.document_count,
             ),
         )
