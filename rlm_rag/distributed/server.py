@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlm_rag.distributed.gathering import GatheringAnswerer
 from rlm_rag.distributed.joining import join, leave
-from rlm_rag.indexes.server import Told, serve
+from rlm_rag.indexes.server import serve
 from rlm_rag.packed import PackedCorpus
+
+if TYPE_CHECKING:
+    from rlm_rag.indexes.index import Progress
 
 
 def main(packed_path: str, address: str, count: str, origin: str, kept_root: str) -> None:
     """Serve one packed corpus until stdin ends, in `count` shards, or one for each node (0)."""
 
-    def opened(_told: Told) -> GatheringAnswerer:
+    def opened(_told: Progress) -> GatheringAnswerer:
         nodes = join(address)
         # Not before: Ray is read from its environment.
         from rlm_rag.distributed.ray_shards import RayShards

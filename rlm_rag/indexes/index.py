@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,15 +65,8 @@ def build_index(
         worn = _worn(corpus, digests, known, segments)
         wanted = _wanted(digests, known, worn)
         built = build_segments(corpus, wanted, weights=weights, packed_path=packed_path)
-        done = len(digests) - len(wanted)
-        added = []
-        if on_progress is not None:
-            on_progress(done, len(digests))
-        for data in built:
-            added.append(store.add(data))
-            done += len(added[-1].numbers("window_counts"))
-            if on_progress is not None:
-                on_progress(done, len(digests))
+        have, told = len(digests) - len(wanted), on_progress or _untold
+        added = _added(store, built, told, have=have, of=len(digests))
         store.remove(segments[number] for number in worn)
         segments = [one for number, one in enumerate(segments) if number not in worn] + added
         known = places_of(digests, segments)
@@ -87,6 +80,23 @@ def build_index(
         tuple(segments),
         len(missing),
     )
+
+
+def _untold(_done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+def _added(
+    store: SegmentStore, built: Iterable[bytes | bytearray], told: Progress, *, have: int, of: int
+) -> list[Segment]:
+    """Keep segments as they are built, and tell how far that is."""
+    told(have, of)
+    added: list[Segment] = []
+    for data in built:
+        added.append(store.add(data))
+        have += len(added[-1].numbers("window_counts"))
+        told(have, of)
+    return added
 
 
 def _wanted(digests: Sequence[bytes], known: dict[bytes, Place], worn: set[int]) -> list[int]:

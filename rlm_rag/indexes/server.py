@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rlm_rag.child import end_with_parent, hand_over_lines, private_streams
 from rlm_rag.errors import RlmRagError
@@ -19,10 +19,11 @@ from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.requests import AnyRequest, Result
 from rlm_rag.indexes.wire import decode_request, encode_failure, encode_progress, encode_result
 
+if TYPE_CHECKING:
+    from rlm_rag.indexes.index import Progress
+
 # How long a request may have to wait for what is done between requests.
 _STEP_SECONDS = 0.1
-
-Told = Callable[[int, int], object]
 
 
 class Answers(Protocol):
@@ -57,7 +58,9 @@ def main(packed_path: str, index_folder: str = "", origin: str = "") -> None:
     )
 
 
-def serve(opened: Callable[[Told], Answers], at_end: Callable[[], object] | None = None) -> None:
+def serve(
+    opened: Callable[[Progress], Answers], at_end: Callable[[], object] | None = None
+) -> None:
     """Answer the requests on stdin until it ends, by what is opened at the first of them.
 
     What is opened may tell, while it works on a request, how far it is. `at_end` is called at
