@@ -40,19 +40,19 @@ class Intake:
 
     def read(self, path: str, location: str) -> list[Entry]:
         """Return the documents of the file at `location`, which `wants` has let pass."""
-        return self._counted(self.memory.read(path, location, self.report, self._fresh))
+        return self._counted(path, self.memory.read(path, location, self.report, self._fresh))
 
     def take(self, path: str, data: bytes, *, charset: str | None = None) -> list[Entry]:
         """Return the documents of a file's bytes; `charset` is what their carrier says of them."""
         limit = self.options.max_file_bytes
         entries = read_bytes(path, data, self.report, max_file_bytes=limit, charset=charset)
-        return self._counted(entries)
+        return self._counted(path, entries)
 
     def keep(self, entry: Entry) -> list[Entry]:
         """Return a document that is none of a file's, where the options let it pass."""
         if not self._passes(entry.path):
             return []
-        return self._counted([entry])
+        return self._counted(entry.path, [entry])
 
     @property
     def is_full(self) -> bool:
@@ -80,8 +80,13 @@ class Intake:
             return f"beyond the limit of {format_bytes(options.max_total_bytes)} (max_total_bytes)"
         return None
 
-    def _counted(self, entries: list[Entry]) -> list[Entry]:
-        self._files += bool(entries)
-        if self.options.max_total_bytes is not None:
+    def _counted(self, path: str, entries: list[Entry]) -> list[Entry]:
+        most = self.options.max_total_bytes
+        if most is not None:
             self._bytes += sum(entry.size_bytes for entry in entries)
+            if self._bytes > most:
+                # Nothing comes after it either: what is taken is what comes first.
+                self._passes(path)
+                return []
+        self._files += bool(entries)
         return entries

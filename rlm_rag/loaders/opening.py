@@ -237,6 +237,8 @@ def _hint(reason: str) -> str:
         return "Copy it to another name if a model may see its text."
     if "max_file_bytes" in reason:
         return "Raise the limit (--max-file-bytes, max_file_bytes=), or split the file."
+    if "max_total_bytes" in reason:
+        return "Raise the limit (--max-total-bytes, max_total_bytes=), or split the file."
     return CHECK_FILE_HINT
 
 

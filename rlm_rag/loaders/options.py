@@ -68,10 +68,10 @@ class LoadOptions:
     everything is in. `hidden` takes dot files outside a git work tree too (inside one, git
     decides). `ignore` false takes what ignore files and habit (node_modules) leave out.
     `follow_symlinks` reads what links within the source lead to, never what lies outside.
-    Of the files of each source at most `max_files` are taken, of `max_total_bytes` of text
-    together (None: no limit). `columns` and `path_column` choose what of a table's records is
-    text and what names them. `null_paths` takes standard input for the names of files, each
-    ended by NUL.
+    Of the files of each source at most `max_files` are taken, of at most `max_total_bytes` of
+    text together: those that come first (None: no limit). `columns` and `path_column` choose
+    what of a table's records is text and what names them. `null_paths` takes standard input for
+    the names of files, each ended by NUL.
     """
 
     include: Sequence[str] = ()

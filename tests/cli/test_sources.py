@@ -63,7 +63,7 @@ def test_a_command_reads_an_archive_and_a_folder_as_one(
         (["--follow-symlinks"], ["a.md", "b.csv", "lnk/c.py", "src/c.py"]),
         (["--max-file-bytes", "3"], ["a.md", "src/c.py"]),
         (["--max-files", "1"], ["a.md"]),
-        (["--max-total-bytes", "1"], ["a.md"]),
+        (["--max-total-bytes", "9"], ["a.md"]),
     ],
 )
 def test_options_say_what_of_a_folder_is_read(

@@ -404,7 +404,10 @@ def test_limits_leave_out_what_comes_last_and_say_so(root: Path) -> None:
         assert list(corpus.paths()) == ["a", "b"]
         assert [one.path for one in corpus.skipped] == ["c", "d"]
         assert "beyond the limit of 2 files" in corpus.warnings[0]
-    assert load(root, max_total_bytes=250)[0] == ["a", "b", "c"]
+    assert load(root, max_total_bytes=300)[0] == ["a", "b", "c"]
+    taken, skipped = load(root, max_total_bytes=250)
+    assert taken == ["a", "b"]
+    assert skipped == dict.fromkeys("cd", "beyond the limit of 250 bytes (max_total_bytes)")
 
 
 def test_without_git_a_work_tree_has_the_rules_of_its_own_list_and_of_its_parents(
