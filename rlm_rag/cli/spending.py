@@ -18,10 +18,11 @@ def spent(usage: Usage) -> str:
 
 
 def unsent(usage: Usage) -> str:
-    """Return what was answered without sending a call, to stand after `spent`; empty for none."""
+    """Return what was answered without sending, and saved, to stand after `spent`; or nothing."""
     if not usage.cached_calls:
         return ""
-    return f", {counted(usage.cached_calls, 'call')} answered without sending"
+    saved = f" ({_money(usage.saved_usd)} saved)" if usage.saved_usd else ""
+    return f", {counted(usage.cached_calls, 'call')} answered without sending{saved}"
 
 
 def estimated(name: str, spend: Spend) -> str:
