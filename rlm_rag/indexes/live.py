@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rlm_rag.indexes.common import with_itself
 from rlm_rag.indexes.runs import run_starts, spread
 from rlm_rag.indexes.segment import (
     COMMON,
@@ -25,7 +26,6 @@ from rlm_rag.indexes.segment import (
     WORDS,
     Segment,
 )
-from rlm_rag.indexes.terms import word_terms
 
 Numbers = NDArray[np.uint32]
 Longs = NDArray[np.int64]
@@ -306,11 +306,8 @@ def _first_window(source: Source) -> int:
 def _words_of_term(segment: Segment, term: bytes) -> Numbers:
     """Return the numbers of the raw words that stand for a term."""
     number = segment.table(TERMS).find(term)
-    words = np.frombuffer(segment.values(TERMS, number), np.uint32) if number >= 0 else _NONE
-    itself = segment.table(WORDS).find(term)
-    if itself >= 0 and term in word_terms(term):
-        words = np.append(words, np.uint32(itself))
-    return words
+    others = np.frombuffer(segment.values(TERMS, number), np.uint32) if number >= 0 else _NONE
+    return with_itself(term, others, segment.table(WORDS))
 
 
 def _renumbered(counts: Longs, documents: Longs, shifts: Longs) -> Numbers:
