@@ -39,6 +39,7 @@ _NAMES = frozenset(
 _PATHS = (".aws/credentials", ".docker/config.json", ".kube/config", ".config/gcloud/")
 _SUFFIXES = (".env", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk")
 _KEY_SUFFIXES = (".pem", ".key", ".crt", ".p8")
+_LONGEST_SUFFIX = max(map(len, _KEY_SUFFIXES))
 _EXAMPLE = re.compile(r"\.(example|sample|template|dist|tmpl|defaults?)$")
 _PRIVATE_KEY = b"PRIVATE KEY"
 
@@ -55,4 +56,4 @@ def may_hold_secrets(path: str) -> bool:
 
 def holds_private_key(path: str, head: bytes) -> bool:
     """Tell by the start of a file that is named like a key."""
-    return path[-4:].lower().endswith(_KEY_SUFFIXES) and _PRIVATE_KEY in head
+    return path[-_LONGEST_SUFFIX:].lower().endswith(_KEY_SUFFIXES) and _PRIVATE_KEY in head
