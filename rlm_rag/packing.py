@@ -101,7 +101,7 @@ class SoFar(NamedTuple):
 
     path: str
     content_end: int
-    tables: bytes
+    tables: bytearray
     documents: int
 
 
@@ -196,7 +196,7 @@ class PackedWriter:
         if self._fd is None:
             raise ValueError("this packed corpus is closed")
         self._flush()
-        return SoFar(self._partial, self._offset, bytes(self._tables()), len(self._paths))
+        return SoFar(self._partial, self._offset, self._tables(), len(self._paths))
 
     def close(self) -> None:
         """Finish the file and move it to its path; idempotent.

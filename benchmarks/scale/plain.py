@@ -32,7 +32,6 @@ class Run:
     seconds: float
     processor: float
     peak: Memory
-    was_killed: bool
 
 
 def measure(*, files: int, total_bytes: int, queries: Sequence[str], keep: Path | None) -> None:
@@ -103,7 +102,7 @@ def _run(command: Sequence[str], is_over: Callable[[], bool] = lambda: False) ->
     processor = (
         after.children_user + after.children_system - before.children_user - before.children_system
     )
-    return Run(time.perf_counter() - started, processor, peak, killed)
+    return Run(time.perf_counter() - started, processor, peak)
 
 
 def _ask(tree: Path, queries: Sequence[str]) -> None:
