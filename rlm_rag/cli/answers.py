@@ -18,7 +18,6 @@ from rlm_rag.shown import as_read, printable, printable_json
 if TYPE_CHECKING:
     from rlm_rag.engine.answer import Answer
     from rlm_rag.engine.citations import Citation
-    from rlm_rag.models.base import Usage
 
 
 def answered(ask: Callable[[], Answer]) -> Answer:
@@ -135,7 +134,7 @@ def _show_figures(answer: Answer) -> None:
     )
     if coverage["unobserved"]:
         covered += ", blocks also used context itself"
-    cost = f"{spent(answer.usage)}{_saved(answer.usage)}"
+    cost = f"{spent(answer.usage)}{unsent(answer.usage)}"
     streams.note(f"{covered}; {counted(answer.iterations, 'turn')}, {cost}")
     if not answer.found and coverage["looked"]:
         looked = "; ".join(coverage["looked"][:MAX_LOOKED_SHOWN])
@@ -149,11 +148,6 @@ def _show_figures(answer: Answer) -> None:
         streams.note(streams.one_line(f"warning: {warning}"))
     if answer.trace:
         streams.note(f"trace: {answer.trace}")
-
-
-def _saved(usage: Usage) -> str:
-    saved = f", ${usage.saved_usd:.4f} saved" if usage.saved_usd else ""
-    return f"{unsent(usage)}{saved}"
 
 
 def _exit_code(answer: Answer) -> int:

@@ -21,7 +21,7 @@ def unsent(usage: Usage) -> str:
     """Return what was answered without sending, and saved, to stand after `spent`; or nothing."""
     if not usage.cached_calls:
         return ""
-    saved = f" ({_money(usage.saved_usd)} saved)" if usage.saved_usd else ""
+    saved = f", ${usage.saved_usd:.4f} saved" if usage.saved_usd else ""
     return f", {counted(usage.cached_calls, 'call')} answered without sending{saved}"
 
 
