@@ -131,14 +131,21 @@ def _patterns(location: str) -> list[str]:
 
 def _rule(pattern: str) -> _Rule | None:
     negated = pattern.startswith("!")
-    body = pattern[1:] if negated else pattern
+    body = _without_spaces(pattern[1:] if negated else pattern)
     if _UNBOUND_STARS.search(body) or _ESCAPE_IN_CLASS.search(body):
         return None
     regex = gitignore_regex("\\" + body if body.startswith(("#", "!")) else body)
     if regex is None:
         return None
     regex = re.compile(_CLASS.sub(_without_slash, regex.pattern), regex.flags)
-    return _Rule(regex, not negated, body.rstrip(" ").endswith("/"))
+    return _Rule(regex, not negated, body.endswith("/"))
+
+
+def _without_spaces(body: str) -> str:
+    """Return a pattern without the spaces that it ends with, but one that is escaped."""
+    bare = body.rstrip(" ")
+    is_escaped = bare != body and (len(bare) - len(bare.rstrip("\\"))) % 2
+    return f"{bare} " if is_escaped else bare
 
 
 def _without_slash(found: re.Match[str]) -> str:

@@ -38,6 +38,7 @@ IGNORED = {
         "\\#h\n\\!b\nsp\\ \ntr   \n#c\n\\*lit\nbad\\",
         "#h !b sp tr #c *lit xlit bad\\ bad",
     ],
+    "spaces at the end": ["q\\\\ \nw  \ne\\  \nout/ ", "q\\ q w e out/x a/out"],
     "classes": [
         "[[:upper:]]*.t\n[c-a]\n[]x]\nf[!/]o\n[!a-z].u\n[\\]]q\ng[!x]h",
         "A.t a.t b c ] x fzo f/o 1.u k.u ]q \\q g/h gyh",
