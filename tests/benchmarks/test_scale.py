@@ -36,7 +36,11 @@ def test_small_files_are_as_many_and_as_large_as_asked_for(tmp_path: Path) -> No
 
 
 @pytest.mark.deep
-def test_plain_is_killed_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_is_killed_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Set by the measurement, and so put back.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     keep = ["--keep", str(tmp_path / "work")]
     main(["--plain", "--files", "4000", "--gb", "0.02", *keep])
     said = capsys.readouterr().out
