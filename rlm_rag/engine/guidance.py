@@ -13,6 +13,10 @@ MOST_OUTPUT_CHARS = 2_000
 """Of a block's output a small model reads this much: on two cores 2,000 tokens took a minute, and
 it had printed the records that it was to count."""
 
+MOST_REPLY_TOKENS = 768
+"""A small model's reply is cut there: its blocks take some 60 tokens, and the 0.5B wrote without an
+end until its time was over (a question of the sixty)."""
+
 MOST_REPEATS = 2
 """So often in a row a small model may send what it has sent before; it goes on so to the end."""
 
@@ -68,6 +72,10 @@ class Guide:
     def output_chars(self, most: int) -> int:
         """Return how much of a block's output is shown, `most` to a larger model."""
         return min(most, MOST_OUTPUT_CHARS) if self.is_on else most
+
+    def reply_tokens(self, most: int | None) -> int | None:
+        """Return the output cap of a reply, of a model whose own is `most`; None for no cap."""
+        return min(MOST_REPLY_TOKENS, most or MOST_REPLY_TOKENS) if self.is_on else None
 
     def gives_up(self, repeats: int) -> bool:
         """Whether a model that sent so many blocks in a row that told nothing new is at its end."""

@@ -183,6 +183,7 @@ class Loop:
             self._history.messages,
             role="root",
             turn=turn,
+            max_output_tokens=self._guide.reply_tokens(self._root.facts.max_output_tokens),
             final=final,
             stop=() if final else self._guide.stop,
         )

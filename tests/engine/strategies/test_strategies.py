@@ -423,6 +423,23 @@ def test_what_a_small_model_does_not_look_up_is_computed_by_the_lines_that_it_wa
     assert any("wrote no code" in warning for warning in found.warnings)
 
 
+def test_a_reply_of_a_small_model_that_finds_no_end_is_cut_and_its_lines_are_run(
+    openai_server: OpenAiChatServer,
+) -> None:
+    endless = reply("and so on " * 200, finish_reason="length")
+    with rlm_rag.load({"orders.csv": "id,city\n" + "1,Rome\n" * 900}) as records:
+        found = ask(
+            openai_server,
+            records,
+            "rlm",
+            endless,
+            question="How many orders are there?",
+            model="qwen2.5-coder-0.5b",
+        )
+    assert openai_server.received[0].json["max_tokens"] == 768
+    assert found.text == "900 of them. Computed in `orders.csv:1`."
+
+
 def test_lines_that_a_small_model_was_shown_and_that_fail_are_shown_with_their_error(
     openai_server: OpenAiChatServer,
 ) -> None:
