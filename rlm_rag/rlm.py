@@ -246,11 +246,14 @@ class RLM:
         return Conversation(loaded, self._options, saved=saved, owned=True)
 
     def estimate(self, corpus: Corpus | Source, question: str) -> Estimate:
-        """Return what a question may cost: low, likely and high; nothing is sent, no key needed.
+        """Return what a question may cost by the strategy that is set, or that `auto` would take.
+
+        Low, likely and high; nothing is sent, no key is needed.
 
         Raises:
             SourceError, EmptyCorpusError, UsageError: as `load` and `ask`.
         """
+        self._options.check()
         with opened(corpus) as found:
             return estimate(
                 found,
@@ -258,6 +261,8 @@ class RLM:
                 names=self._options.names,
                 settings=self._options.asking,
                 limits=self._options.limits,
+                strategy=self._options.strategy,
+                profile=self._options.profile,
             )
 
     def map(self, corpus: Corpus | Source, prompt: str, *, out: str | Path | None = None) -> Map:

@@ -18,6 +18,7 @@ from rlm_rag.engine.offers import NOTHING, Offers
 from rlm_rag.engine.pool import Share
 from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.sandbox.confine.view import WorkerLimits
+from rlm_rag.setting_table import PROFILES, STRATEGIES
 from rlm_rag.trace.events import Event, Resumed, RunStarted
 from rlm_rag.trace.reader import Trace
 
@@ -45,6 +46,19 @@ class RunOptions:
     share: Share | None = None
     on_text: Callable[[ReplyText], None] | None = None
     spreading: Spreading | None = None
+
+    def check(self) -> None:
+        """Check the words of it.
+
+        Raises:
+            UsageError: there is no such strategy or profile.
+        """
+        for kind, name, known in (
+            ("strategy", self.strategy, STRATEGIES),
+            ("profile", self.profile, PROFILES),
+        ):
+            if name not in known:
+                raise UsageError(f"there is no {kind} {name!r}", hint=f"one of {', '.join(known)}")
 
     def lineup(self, *, absent: str | None = None) -> AbstractAsyncContextManager[Lineup]:
         """Open the models, as `open_lineup` does."""

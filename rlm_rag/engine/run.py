@@ -39,7 +39,7 @@ from rlm_rag.loaders.commit import commit_of
 from rlm_rag.sandbox.layers import abandon_self_test, choose_layer
 from rlm_rag.sandbox.opening import Isolation
 from rlm_rag.sandbox.session import Said
-from rlm_rag.setting_table import PROFILES, STRATEGIES, WEAK_SANDBOXES
+from rlm_rag.setting_table import WEAK_SANDBOXES
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.store import TraceStore, new_run_id
@@ -163,12 +163,7 @@ class Run:
     def _check(self) -> None:
         if not isinstance(self._question, str) or not self._question.strip():
             raise UsageError("the question is empty", hint='ask something: rlm-rag ask . "..."')
-        for kind, name, known in (
-            ("strategy", self._options.strategy, STRATEGIES),
-            ("profile", self._options.profile, PROFILES),
-        ):
-            if name not in known:
-                raise UsageError(f"there is no {kind} {name!r}", hint=f"one of {', '.join(known)}")
+        self._options.check()
 
     async def _spread_over(self, stack: AsyncExitStack) -> None:
         """Have children run elsewhere, where that may be and makes sense."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,13 @@ import rlm_rag
 from rlm_rag import Limits, SearchableCorpus
 from rlm_rag.engine.estimate import Estimate, estimate_map
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
+from rlm_rag.errors import UsageError
 from rlm_rag.models.tokens import count_tokens
 from tests.servers.loopback import Received, Step, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
 QUESTION = "How does the parser recover from an unbalanced bracket?"
+NAMING = "How does word17 recover from word20?"
 PRICE = "0.25/2"
 # What a provider counts, against our own count, which is meant to be too high.
 PROVIDER_SHARE = 0.85
@@ -53,7 +56,7 @@ class Habit:
 
     def play(self, request: Received) -> Step:
         if request.messages[0]["role"] != "system":
-            return self._billed(request, "word " * self.leaf_words)
+            return billed(request, "word " * self.leaf_words)
         turn = request.turn
         code = f"print(str(context)[: {self.printed[turn]}])\n"
         if turn == 0 and self.leaves:
@@ -64,15 +67,16 @@ class Habit:
         if turn == self.turns - 1:
             code += "FINAL('It skips to the next bracket.')\n"
         thought = "I look at it. " * (self.thought[turn] // 4)
-        return self._billed(request, f"{thought}\n```repl\n{code}```")
+        return billed(request, f"{thought}\n```repl\n{code}```")
 
-    def _billed(self, request: Received, text: str) -> Step:
-        counted = sum(count_tokens(message["content"]) for message in request.messages)
-        usage = {
-            "prompt_tokens": int(counted * PROVIDER_SHARE),
-            "completion_tokens": int(count_tokens(text) * PROVIDER_SHARE),
-        }
-        return reply(text, usage=usage)
+
+def billed(request: Received, text: str) -> Step:
+    counted = sum(count_tokens(message["content"]) for message in request.messages)
+    usage = {
+        "prompt_tokens": int(counted * PROVIDER_SHARE),
+        "completion_tokens": int(count_tokens(text) * PROVIDER_SHARE),
+    }
+    return reply(text, usage=usage)
 
 
 def estimated(corpus: SearchableCorpus, limits: Limits, **options: str) -> Estimate:
@@ -107,6 +111,73 @@ def test_sixteen_of_twenty_runs_cost_what_was_said(
     assert len(within) >= 16, (said.low.usd, said.high.usd, sorted(costs))
     assert said.likely.usd is not None
     assert min(costs) < said.likely.usd < max(costs)
+
+
+@pytest.mark.parametrize("strategy", ["direct", "retrieve", "map-reduce"])
+@pytest.mark.parametrize("limits", [Limits(), Limits(calls=5)])
+def test_each_strategy_takes_what_was_said_of_it(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, strategy: str, limits: Limits
+) -> None:
+    given: Any = {"price": PRICE, "context_window": 8_192, "limits": limits, "strategy": strategy}
+    rlm = rlm_rag.RLM("test", api_base=openai_server.api_base, trace=False, **given)
+    said = rlm.estimate(corpus, NAMING)
+    assert openai_server.received == []
+    openai_server.script = lambda request: billed(request, "It skips it. " + "word " * 60)
+    usage = rlm.ask(corpus, NAMING).usage
+    assert usage.usd is not None and said.low.usd is not None and said.high.usd is not None
+    assert said.low.usd <= usage.usd <= said.high.usd
+    assert said.low.calls <= usage.calls <= said.high.calls
+    assert said.low.input_tokens <= usage.input_tokens <= said.high.input_tokens
+    assert said.strategy == strategy
+    assert usage.calls == {"map-reduce": min(41, limits.calls or 0)}.get(strategy, 1)
+
+
+def test_large_documents_are_mapped_in_parts_of_the_window_as_far_as_calls_allow(
+    corpus: SearchableCorpus,
+) -> None:
+    def mapped(window: int, calls: int | None) -> Estimate:
+        rlm = rlm_rag.RLM(
+            "test", strategy="map-reduce", context_window=window, limits=Limits(calls=calls)
+        )
+        return rlm.estimate(corpus, QUESTION)
+
+    narrow, wide, cut = mapped(2_048, None), mapped(32_768, None), mapped(2_048, 30)
+    assert narrow.low.calls > 3 * len(corpus) and wide.low.calls == len(corpus) + 1
+    assert {case.calls for case in (cut.low, cut.likely, cut.high)} == {30}
+    assert cut.low.input_tokens < cut.likely.input_tokens < cut.high.input_tokens
+    assert cut.high.input_tokens < narrow.low.input_tokens / 2
+    assert any("window of 2,048 tokens, of which --max-calls lets" in s for s in cut.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("model", "question", "strategy"),
+    [
+        ("test", QUESTION, "rlm"),
+        ("qwen2.5-3b", QUESTION, "retrieve"),
+        ("qwen2.5-3b", "Give an overview of the project", "map-reduce"),
+        ("offline", QUESTION, "rlm"),
+    ],
+)
+def test_what_auto_takes_is_what_is_counted(
+    corpus: SearchableCorpus, model: str, question: str, strategy: str
+) -> None:
+    said = rlm_rag.RLM(model).estimate(corpus, question)
+    chosen = rlm_rag.RLM(model, strategy=strategy).estimate(corpus, question)
+    assert (said.strategy, said.high) == (strategy, chosen.high)
+    assert said.assumptions[0] == f"the strategy is {strategy}, which auto takes"
+
+
+def test_a_small_model_is_shown_fewer_passages(corpus: SearchableCorpus) -> None:
+    small, other = (
+        rlm_rag.RLM(name, strategy="retrieve").estimate(corpus, QUESTION).likely.input_tokens
+        for name in ("qwen2.5-3b", "test")
+    )
+    assert small < 2_000 < other
+
+
+def test_what_is_no_strategy_is_refused(corpus: SearchableCorpus) -> None:
+    with pytest.raises(UsageError, match="no strategy 'guess'"):
+        rlm_rag.RLM("test", strategy="guess").estimate(corpus, QUESTION)
 
 
 def test_low_likely_and_high_rise_and_keep_to_the_limits(corpus: SearchableCorpus) -> None:

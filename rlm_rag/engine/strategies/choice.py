@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from rlm_rag.engine.calls import PricedModel
+from typing import Protocol
+
+from rlm_rag.corpus import Corpus
 from rlm_rag.engine.question import kind_of
 from rlm_rag.engine.view import View
+from rlm_rag.models.prices import ModelFacts
 
 DIRECT_TOKENS = 16_000
 """Below about so many tokens a prompt that holds the corpus beats an RLM (docs/design.md)."""
@@ -23,7 +26,19 @@ _TOKENS_A_LINE = 3
 _BY_SCRIPT = ("offline", "scripted:", "scripted/", "replay:", "replay/")
 
 
-def choose(view: View, *, question: str, root: PricedModel, profile: str, calls_left: int) -> str:
+class KnownModel(Protocol):
+    """A model by its name, whether it can be asked or not."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def facts(self) -> ModelFacts: ...
+
+
+def choose(
+    view: View | Corpus, *, question: str, root: KnownModel, profile: str, calls_left: int
+) -> str:
     """Return the strategy for a question: `direct`, `retrieve`, `map-reduce` or `rlm`.
 
     A model that is no language model writes blocks, and gets `rlm`. A small one answers what
@@ -45,5 +60,5 @@ def choose(view: View, *, question: str, root: PricedModel, profile: str, calls_
     return "retrieve"
 
 
-def _tokens(view: View) -> float:
+def _tokens(view: View | Corpus) -> float:
     return view.total_bytes / _BYTES_A_TOKEN + view.line_count * _TOKENS_A_LINE

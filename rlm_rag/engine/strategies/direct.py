@@ -10,7 +10,8 @@ from rlm_rag.engine.view import View
 from rlm_rag.lines import split_lines
 from rlm_rag.models.tokens import count_tokens
 
-_FRAME_TOKENS = 600
+FRAME_TOKENS = 600
+"""Of a window, what is kept for the instructions and the lines around the documents."""
 # Of a small window the prompt leaves this part for the reply.
 _REPLY_SHARE = 0.25
 
@@ -21,7 +22,7 @@ async def whole_corpus(
     """Return the prompt that shows the documents in their order, cut where the window ends."""
     window = root.facts.assumed_window
     reply = min(root.facts.max_output_tokens or CAP_TOKENS, int(window * _REPLY_SHARE))
-    left = window - reply - _FRAME_TOKENS - count_tokens(question)
+    left = window - reply - FRAME_TOKENS - count_tokens(question)
     parts: list[str] = []
     whole = 0
     for path in [*view.paths(), *view.added.documents]:
