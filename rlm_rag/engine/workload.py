@@ -166,7 +166,9 @@ def _direct(task: Task) -> Workload:
     room = max(0, _room(task.root, task.question) - FRAME_TOKENS)
     fitting_tokens = min(shown_tokens, room)
     first_tokens = count_tokens(f"{load_prompt('direct').system}\n{task.question}") + fitting_tokens
-    left_out = "" if fitting_tokens == shown_tokens else ", of which the prompt holds the start alone"
+    left_out = (
+        "" if fitting_tokens == shown_tokens else ", of which the prompt holds the start alone"
+    )
     return Workload(
         {name: _turns(habits, first_tokens, task) for name, habits in _ONE_PROMPT.items()},
         (_sizes_said(first_tokens, task) + left_out, _turns_said(task, _ONE_PROMPT)),

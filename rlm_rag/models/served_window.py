@@ -29,6 +29,9 @@ ASK_SECONDS = 5.0
 """What a run waits at most. A server of one's own answers in milliseconds, but for llama.cpp's
 while it reads a long prompt, when it would not take the first call either."""
 MAX_ANSWER_BYTES = 8 << 20
+MOST_WINDOW_TOKENS = 100_000_000
+"""More than this is believed of no server: ten times the 10 million of Llama 4 Scout."""
+_DIGITS = 9
 # Of an entry of `/v1/models`: vLLM and SGLang say max_model_len, LM Studio loaded_context_length,
 # gateways context_length, context_window or max_context_length.
 _SERVED = (
@@ -44,7 +47,7 @@ async def served_windows(
 
     What was asked for at its start counts, not what the model was trained for; of several
     figures the smallest. It has `ASK_SECONDS`; no model is asked anything. A server that cannot
-    be reached, refuses, or says something else tells none.
+    be reached, refuses, or says something else, such as more than `MOST_WINDOW_TOKENS`, tells none.
     """
     base = checked_api_base(api_base).removesuffix(CHAT_ENDPOINT)
     key, _ = key_of_address(base)
@@ -133,8 +136,8 @@ class _Asking:
             if is_it and (figures := [*_counts(row.get("context_length"))]):
                 return figures
         shown = await self.shown(name)
-        served = served_by_ollama(shown.get("parameters")) or LEAST_SERVED_TOKENS
-        return [served, *_counts(_trained(shown))] if shown else []
+        said = [*_counts(served_by_ollama(shown.get("parameters")))] or [LEAST_SERVED_TOKENS]
+        return [*said, *_counts(_trained(shown))] if shown else []
 
     async def shown(self, name: str) -> Mapping[str, Any]:
         """Return what Ollama shows of a model, nothing where it has none of that name."""
@@ -189,6 +192,8 @@ def _trained(shown: Mapping[str, Any]) -> int | None:
 
 
 def _counts(value: Any) -> Iterator[int]:
-    """Yield a value that is a number of tokens."""
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+    """Yield a value that is a believable number of tokens, or is one in digits."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _DIGITS:
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_WINDOW_TOKENS:
         yield value
