@@ -35,12 +35,14 @@ _SEARCH = re.compile(r"^[\s*`>]*SEARCH:[ \t]*(.+)$", re.MULTILINE)
 class Prepared:
     """What the root model is given: `prompt`; `evidence` stands for an answer where none comes.
 
-    `notes` are sentences for people, such as what did not fit.
+    `notes` are sentences for people, such as what did not fit; `limit` is what left a part of
+    the documents unread.
     """
 
     prompt: str
     evidence: str = ""
     notes: tuple[str, ...] = ()
+    limit: LimitReached | None = None
 
 
 Prepare = Callable[[], Awaitable[Prepared]]
@@ -86,6 +88,7 @@ class Answering:
         self._takes_over = takes_over
         self._evidence = ""
         self._notes: tuple[str, ...] = ()
+        self._limit: LimitReached | None = None
         self._doubted: Ending | None = None
         self._was_blank = False
         self.iterations = 0
@@ -145,9 +148,7 @@ class Answering:
                 text = _SEARCH.sub("", text).strip()
                 if not text:
                     return self._without(LimitReached("errors", "the root model only searched"))
-            ending = Ending(
-                text, "answered", is_cut=completion.finish_reason == "length", notes=self._notes
-            )
+            ending = self._ending(text, completion)
             if not ending.text:
                 if self._was_blank or self._is_last():
                     return self._without(LimitReached("errors", "the root model said nothing"))
@@ -162,6 +163,16 @@ class Answering:
                 return ending
             prepared = self._again(doubt)
 
+    def _ending(self, text: str, completion: Completion) -> Ending:
+        limit = self._limit
+        return Ending(
+            text,
+            "answered" if limit is None else limit.name,
+            None if limit is None else limit.detail,
+            is_cut=completion.finish_reason == "length",
+            notes=self._notes,
+        )
+
     async def _searched(self, words: str, searches: int) -> Prepared:
         if self._search is None or searches == MOST_SEARCHES:
             return self._again(SEARCHED)
@@ -172,6 +183,9 @@ class Answering:
 
     def _take(self, prepared: Prepared) -> None:
         self._evidence = prepared.evidence
+        if self._limit is None and prepared.limit is not None:
+            self._limit = prepared.limit
+            self._record_limit(prepared.limit)
         self._notes = tuple(dict.fromkeys((*self._notes, *prepared.notes)))
         self._doubts.shown(self._before + prepared.prompt)
         first = self.iterations == 0
@@ -216,13 +230,16 @@ class Answering:
     def _without(self, reached: LimitReached) -> Ending:
         if self._doubted is not None:
             return self._doubted
-        self._recorder.record(
-            events.LimitReached(run=self._run_id, name=reached.name, detail=reached.detail)
-        )
+        self._record_limit(reached)
         text = f"No answer was reached: {reached.detail}."
         if self._evidence:
             text += f"\n\nThese passages match the question best:\n\n{self._evidence}"
         return Ending(text, reached.name, reached.detail, is_answer=False, notes=self._notes)
+
+    def _record_limit(self, reached: LimitReached) -> None:
+        self._recorder.record(
+            events.LimitReached(run=self._run_id, name=reached.name, detail=reached.detail)
+        )
 
 
 def _answer(reply: str) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rlm_rag.engine.admission import LimitReached
 from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.delegate import Delegate
 from rlm_rag.engine.prompts.texts import filled, load_prompt
 from rlm_rag.engine.strategies.answering import Prepared
 from rlm_rag.engine.strategies.passages import MAX_LINE_CHARS
+from rlm_rag.engine.subcalls import LeafReply
 from rlm_rag.engine.view import View
 
 _NOTHING = re.compile(r"\W*nothing\W*", re.IGNORECASE)
@@ -28,7 +30,13 @@ async def notes_of_all(
     """
     paths = [*view.paths(), *view.added.documents]
     asked = filled(load_prompt("map").system, question=question)
-    replies = await delegate.map_files(paths, asked, caller=Caller(0, 1))
+    limits: list[LimitReached] = []
+
+    def tell(path: str, reply: LeafReply) -> None:
+        if reply.limit is not None:
+            limits.append(LimitReached(reply.limit, reply.error or f"{path} was read in part"))
+
+    replies = await delegate.map_files(paths, asked, caller=Caller(0, 1), tell=tell)
     failed = [path for path, reply in replies.items() if not reply["ok"]]
     partials = [
         (path, text)
@@ -41,7 +49,12 @@ async def notes_of_all(
     fitting = await delegate.fitted(partials, reduction, root, caller=Caller(0, 2))
     shown = "\n\n".join(f"[{label}]\n{text}" for label, text in fitting) or "(No notes.)"
     told = "".join(f"\n\n({note})" for note in notes)
-    return Prepared(f"{shown}{told}\n\n{reduction}", shown[: 20 * MAX_LINE_CHARS], notes)
+    return Prepared(
+        f"{shown}{told}\n\n{reduction}",
+        shown[: 20 * MAX_LINE_CHARS],
+        notes,
+        limit=limits[0] if limits else None,
+    )
 
 
 def _kept(reply: str) -> str:

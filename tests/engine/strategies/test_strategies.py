@@ -180,6 +180,31 @@ def test_map_reduce_has_every_document_read_and_answers_from_the_notes(
     assert [event.call for event in seen if isinstance(event, CallSent)] == [1, 2, 3, 4]
 
 
+def test_map_reduce_that_a_limit_cut_short_says_so(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    openai_server.script = lambda request: GOOD
+    found = rlm_rag.ask(
+        corpus,
+        "Where is the delay computed?",
+        model="test",
+        api_base=openai_server.api_base,
+        strategy="map-reduce",
+        trace=tmp_path,
+        limits=Limits(calls=2),
+    )
+    assert (found.text, found.stop_reason, found.found) == (GOOD, "budget_calls", True)
+    assert "the limit of 2 calls" in (found.limit_detail or "")
+    assert any("2 of 3 documents were not read whole" in warning for warning in found.warnings)
+    (trace,) = tmp_path.glob("*.jsonl")
+    again = rlm_rag.replay(trace, corpus)
+    assert (again.text, again.stop_reason) == (GOOD, "budget_calls")
+    before = len(openai_server.received)
+    resumed = rlm_rag.resume(trace, corpus, limits=Limits(calls=20))
+    assert (resumed.text, resumed.stop_reason) == (GOOD, "answered")
+    assert len(openai_server.received) - before == 3
+
+
 def test_map_reduce_names_what_was_not_read(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
