@@ -23,6 +23,7 @@ from rlm_rag.engine.recorded import Call
 from rlm_rag.engine.refusals import Batch, Refusals
 from rlm_rag.errors import ContextWindowError, ModelError, RlmRagError
 from rlm_rag.models.base import Completion, LanguageModel, Message, ModelRequest, Usage
+from rlm_rag.models.failures import WINDOW_HINT
 from rlm_rag.models.limiter import Turns
 from rlm_rag.models.messages import alternate
 from rlm_rag.models.prices import ModelFacts
@@ -423,7 +424,7 @@ def _check_window(model: PricedModel, prompt_tokens: int) -> None:
         raise ContextWindowError(
             f"the prompt has about {prompt_tokens:,} tokens, the window of {model.name} "
             f"{window:,}; nothing was sent",
-            hint="llm_query_chunked(text, prompt) or map_files(paths, prompt) sends it in parts",
+            hint=WINDOW_HINT,
         )
 
 

@@ -28,6 +28,7 @@ ROLES = ("system", "user", "assistant")
 CAP_GROWTH = 4
 # Wider than any --concurrency that a provider bears; a call under way takes some 10 KB.
 MOST_AT_ONCE = 1024
+_IN_PARTS = "llm_query_chunked(text, prompt) or map_files(paths, prompt) sends it in parts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,10 +265,11 @@ def _late(seconds: float | None) -> LeafReply:
 
 
 def _too_long(error: ContextWindowError, messages: Sequence[Message]) -> str:
-    """Say how long a prompt was, also where only the provider knew the window."""
+    """Tell a block how long its prompt was, also where only the provider knew the window."""
+    said = f"{error.message}. {_IN_PARTS}"
     if error.provider_message is None:
-        return told(error)
-    return f"the prompt of about {count_message_tokens(messages):,} tokens: {told(error)}"
+        return said
+    return f"the prompt of about {count_message_tokens(messages):,} tokens: {said}"
 
 
 def _reply(completion: Completion) -> LeafReply:

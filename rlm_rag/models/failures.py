@@ -48,6 +48,12 @@ _KEY_TEXTS = re.compile(
     r"(?:invalid|incorrect|missing|malformed)[^.]{0,20}(?:api|auth)[ _-]?key", re.I
 )
 
+WINDOW_HINT = (
+    "--context-window TOKENS says what the model takes; --profile small has shorter prompts, and "
+    "another --strategy (retrieve) sends less"
+)
+"""For whoever asked, where a prompt of the run itself is longer than the window."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -94,7 +100,7 @@ def _kind_and_hint(
     if status in (400, 404, 422) and _MODEL_TEXTS.search(text):
         return ModelNotFoundError, _name_hint(model)
     if status in (400, 413, 422, 500) and _CONTEXT_TEXTS.search(text):
-        return ContextWindowError, "send less at once: llm_query_chunked splits a long text"
+        return ContextWindowError, WINDOW_HINT
     if status == 404:
         return ModelNotFoundError, _name_hint(model)
     if status == 429:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.loopback import rate_limited
+from tests.servers.loopback import failed, rate_limited
 from tests.servers.openai_chat import OpenAiChatServer
 
 from .conftest import COMMAND, Run
@@ -259,6 +259,19 @@ def test_an_estimate_sends_nothing_and_needs_no_key(rlm_rag: Run, repo: Path) ->
     unknown = rlm_rag("ask", str(repo), QUESTION, "--model", "nobody/knows", "--estimate")
     assert unknown.stdout.count("price unknown") == 3
     assert "--price" in unknown.stderr
+
+
+def test_a_prompt_longer_than_the_window_is_told_with_what_a_shell_can_change(
+    rlm_rag: Run, repo: Path, openai_server: OpenAiChatServer
+) -> None:
+    openai_server.script = lambda _: failed(400, "", code="context_length_exceeded")
+    asked = ("ask", str(repo), QUESTION, "--model", "m", "--api-base", openai_server.api_base)
+    for own in ((), ("--context-window", "300")):
+        done = rlm_rag(*asked, *own, "--strategy", "rlm", "--no-trace")
+        assert done.returncode == 2
+        for option in ("--context-window", "--profile small", "--strategy"):
+            assert option in done.stderr.splitlines()[-1]
+        assert "llm_query" not in done.stderr
 
 
 def test_replies_that_were_kept_are_not_asked_for_again(

@@ -378,4 +378,5 @@ def test_a_prompt_that_the_provider_finds_too_long_comes_back_with_its_size(
         leaf=lambda _: failed(400, "maximum context length exceeded"),
     )
     assert re.match(r"the prompt of about 1,\d{3} tokens: .*maximum context length", found.text)
+    assert "llm_query_chunked(text, prompt)" in found.text
     assert "llm_query_chunked" in found.text
