@@ -26,6 +26,8 @@ OUTLINE_CHARS = 600
 _OF_RECORDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".log")
 
 _DEFINES = re.compile(r"^\s*\d+: .*?\b(def|class|func|function|fn|struct|interface) ", re.MULTILINE)
+_TYPES = ("class", "struct", "interface")
+_KIND = re.compile(r"\b(function|method|test|class|struct|interface)(?:e?s)?\b", re.IGNORECASE)
 _BEGINS = re.compile(
     r"\b(?:begin|start)(?:s|ning|ing)? with (?:the (?:word|prefix) )?[`'\"]?([A-Za-z_]\w*)"
 )
@@ -119,18 +121,28 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
             setup=f"rows = {filtered(rows, question, name)}",
         )
     outline = await services.looked_up("outline", path=path, budget_chars=OUTLINE_CHARS)
-    words = Counter(found[1] for found in _DEFINES.finditer(outline or ""))
-    if words:
+    if _DEFINES.search(outline or ""):
         shown = f"print(outline({path!r})) shows:\n{outline}"
         if not asks_how_many(question):
             return FirstLook(shown)
-        counted = f"{words.most_common(1)[0][0]} {_name_begins(question)}"
+        # What is shown is too short to tell: of a file of classes it leaves out all functions.
+        word = _counted_word(await services.looked_up("outline", path=path) or outline, question)
+        counted = f"{word} {_name_begins(question)}"
         counting = (
             f'n = outline({path!r}).count("{counted}")\nFINAL(f"{{n}} of them in `{path}:1`.")'
         )
         return FirstLook(shown, counting)
     begun = "".join(f"\n  {_cut(line)}" for line in lines[:MAX_LINES])
     return FirstLook(f"{path} begins:{begun}")
+
+
+def _counted_word(outline: str, question: str) -> str:
+    """Return the word that begins each definition of what a question counts in an outline."""
+    words = [found[1] for found in _DEFINES.finditer(outline)]
+    named = _KIND.search(question)
+    of_types = named is not None and named[1].lower() in _TYPES
+    chosen = [word for word in words if (word in _TYPES) == of_types]
+    return Counter(chosen if named and chosen else words).most_common(1)[0][0]
 
 
 def _name_begins(question: str) -> str:

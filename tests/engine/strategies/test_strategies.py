@@ -644,6 +644,34 @@ def test_a_small_model_counts_by_the_word_that_its_language_defines_with(
     assert "n = outline('a.go').count(\"func \")\n" in openai_server.prompts[0]
 
 
+@pytest.mark.parametrize(
+    ("question", "counted", "answer"),
+    [
+        ("How many test methods, whose names begin with test, are in test_a.py?", "def test", 40),
+        ("How many classes does test_a.py define?", "class ", 20),
+    ],
+)
+def test_a_small_model_is_shown_how_to_count_what_the_outline_before_it_leaves_out(
+    openai_server: OpenAiChatServer, question: str, counted: str, answer: int
+) -> None:
+    code = "".join(
+        f"class Case{n:02}(unittest.TestCase):\n"
+        "    def test_first(self):\n        pass\n\n    def test_second(self):\n        pass\n\n"
+        for n in range(20)
+    )
+    with rlm_rag.load({"test_a.py": code}) as loaded:
+        found = ask(
+            openai_server,
+            loaded,
+            "rlm",
+            reply("199"),
+            question=question,
+            model="qwen2.5-coder-0.5b",
+        )
+    assert f"n = outline('test_a.py').count(\"{counted}\")\n" in openai_server.prompts[0]
+    assert found.text == f"{answer} of them in `test_a.py:1`."
+
+
 def test_files_of_records_that_lie_together_are_shown_to_a_small_model_as_one(
     openai_server: OpenAiChatServer,
 ) -> None:
