@@ -7,6 +7,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, Unpack
@@ -15,7 +16,7 @@ from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.distributed.retriever import ShardsRetriever
 from rlm_rag.engine.loop_thread import loop_thread
-from rlm_rag.errors import RetrievalError
+from rlm_rag.errors import RetrievalError, UsageError
 from rlm_rag.indexes.requests import (
     AnyRequest,
     GrepRequest,
@@ -128,8 +129,10 @@ class SearchableCorpus(Corpus):
         """Answer any request of `rlm_rag.indexes.requests`.
 
         Raises:
+            UsageError: a text of it is none, but bytes, say.
             RetrievalError: the request cannot be served, or the index process died.
         """
+        _check_texts(request)
         return loop_thread().run(self._retriever.retrieve(request))
 
     def search(self, query: str, k: int = 10, path_glob: str | None = None) -> list[Hit]:
@@ -208,6 +211,15 @@ class SearchableCorpus(Corpus):
             loop_thread().run(self._retriever.aclose())
         finally:
             super().close()
+
+
+def _check_texts(request: AnyRequest) -> None:
+    for each in fields(request):
+        value = getattr(request, each.name)
+        is_left_out = value is None and each.type == "str | None"
+        if each.type in ("str", "str | None") and not (isinstance(value, str) or is_left_out):
+            hint = "decode it: .decode()" if isinstance(value, bytes | bytearray) else None
+            raise UsageError(f"{each.name} must be a str, not {type(value).__name__}", hint=hint)
 
 
 _OPEN: weakref.WeakSet[SearchableCorpus] = weakref.WeakSet()

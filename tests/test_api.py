@@ -74,6 +74,22 @@ def test_what_cannot_be_served_is_an_error_that_says_so() -> None:
             corpus.search("  ")
 
 
+def test_bytes_where_a_text_belongs_are_refused_by_name() -> None:
+    with rlm_rag.load(DOCUMENTS) as corpus:
+        for name, call in (
+            ("query", lambda: corpus.search(b"a")),  # type: ignore[arg-type]
+            ("path_glob", lambda: corpus.grep("a", path_glob=bytearray(b"a"))),  # type: ignore[arg-type]
+            ("path", lambda: corpus.read(Path("src/a.py"))),  # type: ignore[arg-type]
+            ("name", lambda: corpus.symbols(None)),  # type: ignore[arg-type]
+        ):
+            with pytest.raises(UsageError, match=f"^{name} must be a str, not "):
+                call()
+        assert corpus.search("backoff", path_glob=None)
+    with pytest.raises(UsageError, match="text= must be a str, not bytes") as caught:
+        rlm_rag.load(text=b"x")  # type: ignore[arg-type]
+    assert "Decode" in (caught.value.hint or "")
+
+
 def test_a_corpus_serves_threads_and_running_loops_alike() -> None:
     with rlm_rag.load(DOCUMENTS) as corpus:
         found: list[str] = []

@@ -49,7 +49,7 @@ def load_corpus(
     Raises:
         SourceError: the source is missing, unreadable, or of no known kind.
         EmptyCorpusError: it holds no readable document.
-        UsageError: a glob or an option cannot be used.
+        UsageError: a glob or an option cannot be used, or `text` is none.
         PackedCorpusError: the temporary folder cannot be written, or is full.
         NotKept: the corpus cannot be kept; load it without.
     """
@@ -58,6 +58,9 @@ def load_corpus(
         raise UsageError("A source is missing.", hint="Give a source, or a text as text=.")
     if source is not None and text is not None:
         raise UsageError("Give a source or text=, and not both.")
+    if not isinstance(text, str | None):
+        hint = "Decode bytes first, or give the path of a file, whose encoding is found out."
+        raise UsageError(f"text= must be a str, not {type(text).__name__}.", hint=hint)
     report, memory = LoadReport(), FileMemory()
     intake = Intake(options, report, memory)
     opened = open_source(source, intake) if text is None else open_text(text)
