@@ -25,6 +25,7 @@ from rlm_rag.engine.options import RunOptions
 from rlm_rag.errors import AnswerFileError, UsageError
 from rlm_rag.loaders.located import paths_of
 from rlm_rag.loaders.source import Source
+from rlm_rag.models.prices import ModelFacts
 
 _GLANCE_SECONDS = 0.2
 
@@ -47,6 +48,7 @@ class Map(Closing):
         out: Path | None,
         ray: str | None = None,
     ) -> None:
+        self._facts = options.asking.facts(options.names.sub)
         self._asked = asked_digest(prompt, options)
         self._file = None if out is None else AnswerFile(out, asked=self._asked)
         self._owned = ExitStack()
@@ -70,6 +72,11 @@ class Map(Closing):
         except BaseException:
             self._owned.close()
             raise
+
+    @property
+    def facts(self) -> ModelFacts:
+        """What is known of the sub-model before its server is asked, which `estimate` rests on."""
+        return self._facts
 
     @property
     def asked(self) -> str:

@@ -27,6 +27,7 @@ from rlm_rag.errors import RlmRagError, UsageError
 if TYPE_CHECKING:
     from rlm_rag.engine.mapping import FileAnswer, MapPlan, MapSummary
     from rlm_rag.mapping import Map
+    from rlm_rag.models.prices import ModelFacts
 
 EXAMPLE = 'rlm-rag map ./repo "Which settings does it read?" -o settings.jsonl'
 
@@ -80,7 +81,7 @@ def map_(
             show_estimate(mapped.estimate, as_json=as_json)
             return DONE
         if not questioner.quiet:
-            _announce(mapped.plan, mapped.estimate.likely.calls)
+            _announce(mapped.plan, mapped.estimate.likely.calls, mapped.facts)
         _write(mapped, questioner.display, out, quiet=questioner.quiet)
         return _ended(mapped, as_json=as_json, quiet=questioner.quiet)
 
@@ -122,7 +123,7 @@ def _check_prints(*, as_json: bool) -> None:
         raise UsageError("standard output is closed", hint="choose a place with -o")
 
 
-def _announce(plan: MapPlan, calls: int) -> None:
+def _announce(plan: MapPlan, calls: int, facts: ModelFacts) -> None:
     others = [f"{counted(len(plan.known), 'was', 'were')} answered before"] if plan.known else []
     if plan.empty:
         others.append(f"{counted(len(plan.empty), 'is', 'are')} empty and left out")
@@ -135,6 +136,10 @@ def _announce(plan: MapPlan, calls: int) -> None:
             f"{counted(len(plan.digests), 'document')} to ask about, in about "
             f"{counted(calls, 'call')}"
         )
+        if calls > len(plan.digests):
+            said += f" at a window of {facts.assumed_window:,} tokens"
+            # A server is asked by the run, not before.
+            said += "" if facts.context_window else ", unless the server says another"
     streams.note("; ".join([said, *others]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -44,6 +45,26 @@ def test_answers_go_to_standard_output_a_line_each(
         "2 documents to ask about, in about 2 calls",
         "2 answered, 2 calls, 36 tokens, $0.0000",
     ]
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ((), "8,192 tokens, unless the server says another"),
+        (("--context-window", "8000"), "8,000 tokens"),
+    ],
+)
+def test_the_window_that_the_calls_are_counted_for_is_said_where_documents_are_cut(
+    arguments: list[str],
+    repo: Path,
+    capsys: pytest.CaptureFixture[str],
+    own: tuple[str, ...],
+    said: str,
+) -> None:
+    (repo / "long.py").write_text("value = compute(value)\n" * 2_000)
+    assert main([*arguments, "--include", "long.py", *own]) == 0
+    first = capsys.readouterr().err.splitlines()[0]
+    assert re.fullmatch(rf"1 document to ask about, in about \d calls at a window of {said}", first)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a disk of its own")
