@@ -22,7 +22,7 @@ from rlm_rag.engine.workload import (
     parts_of,
     workload,
 )
-from rlm_rag.models.prices import ModelFacts
+from rlm_rag.models.prices import UNKNOWN_WINDOW_TOKENS, ModelFacts
 from rlm_rag.models.tokens import count_tokens
 from rlm_rag.trace.events import MAP_STRATEGY
 
@@ -193,6 +193,14 @@ def _estimate(
 ) -> Estimate:
     root, sub = _estimated(names.model, settings), _estimated(names.sub, settings)
     found = workload(strategy, task)
+    models = dict.fromkeys((root, sub))
+    # What `rlm` sends does not depend on it.
+    guessed = [m.name for m in models if m.facts.context_window is None and strategy != "rlm"]
+    windows = (
+        f"the window of {name} is not known, and taken as {UNKNOWN_WINDOW_TOKENS:,} tokens: with "
+        "another that its server says, or --context-window, the figures are others"
+        for name in guessed
+    )
     return Estimate(
         **_spends(found.loads, root, sub, task.limits),
         model=root.name,
@@ -201,10 +209,11 @@ def _estimate(
         assumptions=(
             *said,
             *found.assumptions,
+            *windows,
             "prompts are paid in full: a provider that caches them takes less",
             f"replies stay below {CAP_TOKENS:,} tokens; a model that reasons at length may pass "
             "high",
-            *map(_price_said, dict.fromkeys((root, sub))),
+            *map(_price_said, models),
         ),
     )
 

@@ -147,6 +147,9 @@ def test_large_documents_are_mapped_in_parts_of_the_window_as_far_as_calls_allow
     assert cut.low.input_tokens < cut.likely.input_tokens < cut.high.input_tokens
     assert cut.high.input_tokens < narrow.low.input_tokens / 2
     assert any("window of 2,048 tokens, of which --max-calls lets" in s for s in cut.assumptions)
+    guessed = rlm_rag.RLM("test", strategy="map-reduce").estimate(corpus, QUESTION)
+    for said, times in ((guessed, 1), (cut, 0)):
+        assert sum("window of test is not known" in each for each in said.assumptions) == times
 
 
 @pytest.mark.parametrize(
