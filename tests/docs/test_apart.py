@@ -118,7 +118,8 @@ def test_the_commands_of_the_page_of_small_models_run(
     served = ["openai/qwen2.5-coder-1.5b", "--api-base", openai_server.api_base]
     for words, _ in commands_of(fence.body):
         assert words[:3] == ["python", "-m", "benchmarks.small"]
-        words = [str(tmp_path / word) if word in ("DIR", "HELD") else word for word in words[1:]]
+        folders = ("DIR", "HELD", "TINY")
+        words = [str(tmp_path / word) if word in folders else word for word in words[1:]]
         if "run" in words:
             at = words.index("--model") + 1
             words[at : at + 1] = served

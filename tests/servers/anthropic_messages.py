@@ -51,7 +51,7 @@ class AnthropicMessagesServer(LoopbackServer):
         return "text/event-stream" if self._streams(step, request) else "application/json"
 
     def _streams(self, step: Step, request: Received) -> bool:
-        return bool(request.json.get("stream")) and step.status < 400 and step.body is None
+        return step.status < 400 and step.body is None and bool(request.json.get("stream"))
 
 
 def _events(step: Step, request: Received) -> Iterator[bytes]:
