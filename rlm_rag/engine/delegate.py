@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rlm_rag.engine.caller import Caller, Refused
@@ -22,6 +23,16 @@ MAX_ITEMS = 100_000
 # A partial answer longer than this share of a reduction's room is cut, so that each level has
 # at most half as many partial answers as the one before.
 _PARTIAL_SHARE = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """Partial answers that fit one prompt; of the others `left_out`, `bad` is a reduction that
+    failed, None where none of them fits beside another."""
+
+    partials: Sequence[tuple[str, str]]
+    left_out: int = 0
+    bad: LeafReply | None = None
 
 
 class Delegate:
@@ -115,7 +126,7 @@ class Delegate:
         model: PricedModel,
         *,
         caller: Caller,
-    ) -> Sequence[tuple[str, str]]:
+    ) -> Fitting:
         """Return partial answers, with their labels, that fit one prompt of `model` together.
 
         Where they do not, groups of them are reduced by `prompt` until they do, or until a
@@ -123,15 +134,16 @@ class Delegate:
         """
         try:
             room = self._reader.room_tokens(model, prompt)
-        except Refused:
-            return ()
+        except Refused as refused:
+            return Fitting((), len(partials), failed(str(refused)))
         while True:
             groups, _ = _grouped(partials, room)
             if len(groups) < 2:
-                return groups[0]
+                return Fitting(groups[0])
             replies = await self._each_reduced(groups, prompt, model, caller)
-            if len(groups) == len(partials) or not all(reply.ok for reply in replies):
-                return groups[0]
+            bad = next((reply for reply in replies if not reply.ok), None)
+            if bad is not None or len(groups) == len(partials):
+                return Fitting(groups[0], len(partials) - len(groups[0]), bad)
             partials = _as_partials(replies)
 
     async def _read(

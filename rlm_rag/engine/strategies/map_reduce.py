@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rlm_rag.counts import counted
 from rlm_rag.engine.admission import LimitReached
 from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.calls import PricedModel
-from rlm_rag.engine.delegate import Delegate
+from rlm_rag.engine.delegate import Delegate, Fitting
 from rlm_rag.engine.prompts.texts import filled, load_prompt
 from rlm_rag.engine.strategies.answering import Prepared
 from rlm_rag.engine.strategies.passages import MAX_LINE_CHARS
@@ -26,7 +27,8 @@ async def notes_of_all(
     """Return the prompt that asks the question of the notes on every document.
 
     Where the notes do not fit one prompt they are reduced in levels first. A document whose
-    call failed, or that the limits left no call for, is named in the notes for people.
+    call failed, or that the limits left no call for, is named in the notes for people, as are
+    the notes that no reduction made fit.
     """
     paths = [*view.paths(), *view.added.documents]
     asked = filled(load_prompt("map").system, question=question)
@@ -44,10 +46,13 @@ async def notes_of_all(
         if (text := _kept(reply["text"] if reply["ok"] else _parts_read(reply["text"])))
     ]
     first_error = next((reply["error"] for reply in replies.values() if not reply["ok"]), "")
-    notes = _unread(failed, len(paths), first_error)
     reduction = filled(load_prompt("reduce").system, question=question)
     fitting = await delegate.fitted(partials, reduction, root, caller=Caller(0, 2))
-    shown = "\n\n".join(f"[{label}]\n{text}" for label, text in fitting) or "(No notes.)"
+    if fitting.bad is not None:
+        tell("the notes", fitting.bad)
+    notes = (*_unread(failed, len(paths), first_error), *_left_out(fitting))
+    shown = "\n\n".join(f"[{label}]\n{text}" for label, text in fitting.partials)
+    shown = shown or "(No notes.)"
     told = "".join(f"\n\n({note})" for note in notes)
     return Prepared(
         f"{shown}{told}\n\n{reduction}",
@@ -77,6 +82,15 @@ def _parts_read(reply: str) -> str:
     """Return the notes of the parts that were read, of a document of which some were not."""
     head = _PART.search(reply)
     return reply[head.start() :] if head else ""
+
+
+def _left_out(fitting: Fitting) -> tuple[str, ...]:
+    if not fitting.left_out:
+        return ()
+    why = "" if fitting.bad is None else f"; {fitting.bad.error}"
+    return (
+        f"left out of the last prompt, for want of room: {counted(fitting.left_out, 'note')}{why}",
+    )
 
 
 def _unread(failed: Sequence[str], documents: int, error: str) -> tuple[str, ...]:

@@ -205,6 +205,31 @@ def test_map_reduce_that_a_limit_cut_short_says_so(
     assert len(openai_server.received) - before == 3
 
 
+def test_map_reduce_says_which_notes_no_reduction_made_fit(openai_server: OpenAiChatServer) -> None:
+    def script(request: Received) -> Step | str:
+        if request.messages[0]["role"] == "system":
+            return "Sheep, it seems."
+        if "partial answers" in request.prompt:
+            return failed(400, "refused")
+        return "A note of many words on sheep, wool and weather. " * 30
+
+    openai_server.script = script
+    with rlm_rag.load({f"{n:02}.md": f"Of sheep, part {n}." for n in range(12)}) as pages:
+        found = rlm_rag.ask(
+            pages,
+            "What is told?",
+            model="test",
+            api_base=openai_server.api_base,
+            context_window=3_000,
+            strategy="map-reduce",
+            trace=False,
+        )
+    assert found.text == "Sheep, it seems."
+    (left_out,) = [each for each in found.warnings if "for want of room" in each]
+    assert "refused" in left_out
+    assert left_out in openai_server.prompts[-1]
+
+
 def test_map_reduce_names_what_was_not_read(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
