@@ -49,7 +49,9 @@ def ask(
     question: str = "Where does `backoff_delay` compute the delay?",
     **options: Any,
 ) -> Answer:
-    server.script = steps
+    """Ask with `steps` for the server's script, or by the one that it has."""
+    if steps:
+        server.script = steps
     options.setdefault("trace", False)
     options.setdefault("model", "test")
     return rlm_rag.ask(corpus, question, api_base=server.api_base, strategy=strategy, **options)
@@ -163,13 +165,11 @@ def test_map_reduce_has_every_document_read_and_answers_from_the_notes(
 
     openai_server.script = script
     seen: list[Event] = []
-    found = rlm_rag.ask(
+    found = ask(
+        openai_server,
         corpus,
-        "Where is the delay computed?",
-        model="test",
-        api_base=openai_server.api_base,
-        strategy="map-reduce",
-        trace=False,
+        "map-reduce",
+        question="Where is the delay computed?",
         on_event=seen.append,
     )
     assert found.citations[0].status == "verified"
@@ -184,12 +184,11 @@ def test_map_reduce_that_a_limit_cut_short_says_so(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
 ) -> None:
     openai_server.script = lambda request: GOOD
-    found = rlm_rag.ask(
+    found = ask(
+        openai_server,
         corpus,
-        "Where is the delay computed?",
-        model="test",
-        api_base=openai_server.api_base,
-        strategy="map-reduce",
+        "map-reduce",
+        question="Where is the delay computed?",
         trace=tmp_path,
         limits=Limits(calls=2),
     )
@@ -215,14 +214,12 @@ def test_map_reduce_says_which_notes_no_reduction_made_fit(openai_server: OpenAi
 
     openai_server.script = script
     with rlm_rag.load({f"{n:02}.md": f"Of sheep, part {n}." for n in range(12)}) as pages:
-        found = rlm_rag.ask(
+        found = ask(
+            openai_server,
             pages,
-            "What is told?",
-            model="test",
-            api_base=openai_server.api_base,
+            "map-reduce",
+            question="What is told?",
             context_window=3_000,
-            strategy="map-reduce",
-            trace=False,
         )
     assert found.text == "Sheep, it seems."
     (left_out,) = [each for each in found.warnings if "for want of room" in each]
@@ -239,13 +236,11 @@ def test_map_reduce_names_what_was_not_read(
         return failed(400, "no") if "docs/limits.md, lines" in request.prompt else "A note."
 
     openai_server.script = script
-    found = rlm_rag.ask(
+    found = ask(
+        openai_server,
         corpus,
-        "What is told?",
-        model="test",
-        api_base=openai_server.api_base,
-        strategy="map-reduce",
-        trace=False,
+        "map-reduce",
+        question="What is told?",
     )
     assert found.text == "Partly."
     assert any("docs/limits.md" in warning for warning in found.warnings)
