@@ -113,14 +113,13 @@ class Budget:
         def admitted() -> Reservation | None:
             fitting = self.fitted(estimate)
             try:
+                if not waits or not self._may_pass(fitting):
+                    return self.reserve(fitting, model=model, role=role)
                 self._check(fitting, keep_final=True)
             except LimitReached as refusal:
                 if not waits or not refusal.may_fit_later:
                     raise
-                return None
-            if waits and self._may_pass(fitting):
-                return None
-            return self._admit(fitting, model, role, final=False)
+            return None
 
         return await self._granted(await self._line.until(admitted), waits=waits)
 
@@ -279,12 +278,11 @@ class Budget:
 
         It may be too large even so: its prompt, or the shortest reply that is of use.
         """
-        return self._fitted(estimate, self._committed(keep_final=True, in_flight=False))
+        return self._fitted(estimate, self.gone)
 
     def limit_of(self, estimate: CallEstimate) -> StopReason | None:
         """Which limit keeps a call out as it is, once nothing is in flight; None: none does."""
-        alone = self._committed(keep_final=True, in_flight=False)
-        refusal = self._refusal(estimate, alone, keep_final=True)
+        refusal = self._refusal(estimate, self.gone, keep_final=True)
         return None if refusal is None else refusal.name
 
     def count_cached(
@@ -413,13 +411,8 @@ class Budget:
         return Amounts(1, tokens, usd)
 
     def _committed(self, *, keep_final: bool, in_flight: bool = True) -> Amounts:
-        kept = self._kept_for_final() if keep_final else Amounts()
-        promised = self._promised if in_flight else Amounts()
-        return Amounts(
-            self._spent.calls + kept.calls + promised.calls,
-            self._spent.tokens + kept.tokens + promised.tokens,
-            self._spent.usd + kept.usd + promised.usd,
-        )
+        held = self._spent + self._kept_for_final() if keep_final else self._spent
+        return held + self._promised if in_flight else held
 
     def _fitted(self, estimate: CallEstimate, committed: Amounts) -> CallEstimate:
         room = estimate.output_tokens
