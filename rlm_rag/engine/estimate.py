@@ -95,7 +95,7 @@ def estimate(
     `auto` is what a run would choose, as far as windows are known without a server. Prompts are
     not taken to be cached by the provider, which makes them cheaper.
     """
-    root = _estimated(names.model, settings)
+    root, sub = _estimated(names.model, settings), _estimated(names.sub, settings)
     profile = profile_name(profile, root.name)
     chosen = strategy
     if strategy == "auto":
@@ -106,14 +106,14 @@ def estimate(
         question=question,
         documents=_sizes(corpus, chosen),
         root=root.facts,
-        sub=_estimated(names.sub, settings).facts,
+        sub=sub.facts,
         limits=limits,
         described=f"{describe(corpus)}\n{question}",
         lines=corpus.line_count,
         is_small=profile == "small",
     )
     said = (f"the strategy is {chosen}, which auto takes",) if strategy == "auto" else ()
-    return _estimate(chosen, task, names=names, settings=settings, said=said)
+    return _estimate(chosen, task, root, sub, said=said)
 
 
 def estimate_tokens(
@@ -127,17 +127,17 @@ def estimate_tokens(
     profile: str = "auto",
 ) -> Estimate:
     """Return what a question of a corpus of that size may cost by a strategy (`auto`: as `rlm`)."""
+    root, sub = _estimated(names.model, settings), _estimated(names.sub, settings)
     task = Task(
         question=question,
         documents=(corpus_tokens,),
-        root=_estimated(names.model, settings).facts,
-        sub=_estimated(names.sub, settings).facts,
+        root=root.facts,
+        sub=sub.facts,
         limits=limits,
         described=question,
-        is_small=profile_name(profile, names.model) == "small",
+        is_small=profile_name(profile, root.name) == "small",
     )
-    chosen = "rlm" if strategy == "auto" else strategy
-    return _estimate(chosen, task, names=names, settings=settings)
+    return _estimate("rlm" if strategy == "auto" else strategy, task, root, sub)
 
 
 def estimate_map(
@@ -186,12 +186,11 @@ def _sizes(corpus: Corpus, strategy: str) -> Sequence[int]:
 def _estimate(
     strategy: str,
     task: Task,
+    root: EstimatedModel,
+    sub: EstimatedModel,
     *,
-    names: ModelNames,
-    settings: ModelSettings,
     said: tuple[str, ...] = (),
 ) -> Estimate:
-    root, sub = _estimated(names.model, settings), _estimated(names.sub, settings)
     found = workload(strategy, task)
     models = dict.fromkeys((root, sub))
     # What `rlm` sends does not depend on it.
