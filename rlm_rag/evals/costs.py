@@ -77,6 +77,7 @@ def _estimate(config: RunConfig, strategy: str, sample: Sample, sizes: dict[str,
         settings=models.asking,
         limits=config.limits,
         strategy=strategy,
+        profile=models.profile,
     )
 
 

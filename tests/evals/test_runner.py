@@ -255,6 +255,13 @@ def test_what_a_run_may_cost_is_told_without_one(toy, asked, openai_server):
     assert json.loads(json.dumps(found.to_dict()))["by_strategy"][0]["strategy"] == "rlm"
 
 
+def test_what_a_run_may_cost_goes_by_its_profile(toy, asked):
+    config = replace(asked, strategies=("retrieve",), lengths=(100_000,))
+    small = replace(config, models=replace(config.models, profile="small"))
+    (less,), (more,) = (cost_of(each).by_strategy for each in (small, config))
+    assert less.likely.input_tokens < more.likely.input_tokens / 2
+
+
 def test_a_window_that_is_told_is_asked_of_no_server(toy, asked, openai_server, tmp_path):
     start(replace(asked, models=replace(asked.models, context_window=8_192)), tmp_path / "run")
     assert openai_server.looked_up == []
