@@ -40,6 +40,8 @@ Role = Literal["root", "sub"]
 CAP_TOKENS = 4096
 # Where less is left, the cap shrinks to it, so long as a short block or a cited answer fits.
 LEAST_REPLY_TOKENS = 256
+# Of a window, at most this part is kept free for the reply.
+REPLY_SHARE = 0.25
 # A call that was admitted in the last moment still gets this long.
 LEAST_SECONDS = 0.1
 

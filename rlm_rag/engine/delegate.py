@@ -22,7 +22,7 @@ LEAST_OPEN_MATERIALS = 64
 MAX_ITEMS = 100_000
 # A partial answer longer than this share of a reduction's room is cut, so that each level has
 # at most half as many partial answers as the one before.
-_PARTIAL_SHARE = 0.4
+PARTIAL_SHARE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ def _grouped(
     """Return the partial answers in groups that each fit, and whether one had to be cut."""
     groups: list[list[tuple[str, str]]] = [[]]
     used, cut = 0, False
-    most = max(int(room * _PARTIAL_SHARE), 16)
+    most = max(int(room * PARTIAL_SHARE), 16)
     for label, text in partials:
         fitting = split(text, budget_tokens=most)
         if len(fitting) > 1:

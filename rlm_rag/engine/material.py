@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rlm_rag.engine.caller import Caller, Refused
-from rlm_rag.engine.calls import CAP_TOKENS, PricedModel
+from rlm_rag.engine.calls import CAP_TOKENS, REPLY_SHARE, PricedModel
 from rlm_rag.engine.chunks import LEAST_BUDGET_TOKENS, Chunk, split
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.subcalls import LeafReply, SubCalls, failed
@@ -20,8 +20,6 @@ from rlm_rag.models.tokens import count_message_tokens, count_tokens
 from rlm_rag.trace.events import Delegated
 from rlm_rag.trace.recorder import Recorder
 
-# Of the window, at most this part is kept free for the reply.
-_REPLY_SHARE = 0.25
 # A chunk that the provider finds too long, or whose reply is cut, is halved so often.
 _MOST_HALVINGS = 3
 
@@ -72,7 +70,7 @@ class Reader:
             Refused: the prompt leaves no room.
         """
         window = model.facts.assumed_window
-        reply = min(self._subcalls.reply_tokens(model) or CAP_TOKENS, int(window * _REPLY_SHARE))
+        reply = min(self._subcalls.reply_tokens(model) or CAP_TOKENS, int(window * REPLY_SHARE))
         frame = _prompt(path, Chunk(10**6, 10**6, ""), 10**6, prompt)
         room = window - reply - count_message_tokens([Message("user", frame)])
         if room < LEAST_BUDGET_TOKENS:

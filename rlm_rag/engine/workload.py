@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rlm_rag.engine.calls import CAP_TOKENS
+from rlm_rag.engine.calls import CAP_TOKENS, REPLY_SHARE
+from rlm_rag.engine.delegate import PARTIAL_SHARE
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.prompts.texts import load_profile, load_prompt
+from rlm_rag.engine.strategies.choice import TOKENS_A_LINE
 from rlm_rag.engine.strategies.direct import FRAME_TOKENS
 from rlm_rag.engine.strategies.retrieve import MOST_TOKENS, SMALL_TOKENS, WINDOW_SHARE
 from rlm_rag.models.prices import ModelFacts
@@ -19,18 +21,12 @@ _OPPOSITE = {"low": "high", "likely": "likely", "high": "low"}
 
 # What a part of a text is sent with besides (material).
 _FRAME_TOKENS = 60
-# Of the window, at most this part is kept free for the reply (direct, material).
-_REPLY_SHARE = 0.25
 # Parts end at borders, which are looked for in the second half of what would fit: 0.64 to 0.74 of
 # it was used with this package's own files.
 _FILLED = {"low": 1.0, "likely": 0.7, "high": 0.5}
 # A reply to a part of a text, and the label that it is shown under.
 NOTE_TOKENS = {"low": 20, "likely": 100, "high": 800}
 _LABEL_TOKENS = 12
-# Of a reduction's room, what one partial answer takes at most (delegate).
-_PARTIAL_SHARE = 0.4
-# A line's number and what parts it from the line.
-_TOKENS_A_LINE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +139,7 @@ def framed_tokens(prompt: str) -> int:
 def _room(facts: ModelFacts, prompt: str) -> int:
     """The tokens of text that fit a call beside its prompt and its reply."""
     window = facts.assumed_window
-    reply = min(facts.max_output_tokens or CAP_TOKENS, CAP_TOKENS, int(window * _REPLY_SHARE))
+    reply = min(facts.max_output_tokens or CAP_TOKENS, CAP_TOKENS, int(window * REPLY_SHARE))
     return max(1, window - reply - framed_tokens(prompt))
 
 
@@ -162,7 +158,7 @@ def _rlm(task: Task) -> Workload:
 
 
 def _direct(task: Task) -> Workload:
-    shown_tokens = task.corpus_tokens + task.lines * _TOKENS_A_LINE
+    shown_tokens = task.corpus_tokens + task.lines * TOKENS_A_LINE
     room = max(0, _room(task.root, task.question) - FRAME_TOKENS)
     fitting_tokens = min(shown_tokens, room)
     first_tokens = count_tokens(f"{load_prompt('direct').system}\n{task.question}") + fitting_tokens
@@ -272,7 +268,7 @@ def _mapped(name: str, parts: Mapping[str, int], prompt_tokens: int, task: Task)
 def _reduced(name: str, notes: int, room: int, left: int | None) -> tuple[Asked, int]:
     """Return the calls that reduce notes until they fit one prompt, and the tokens of that."""
     asked = Asked()
-    note_tokens = min(NOTE_TOKENS[name], int(room * _PARTIAL_SHARE)) + _LABEL_TOKENS
+    note_tokens = min(NOTE_TOKENS[name], int(room * PARTIAL_SHARE)) + _LABEL_TOKENS
     while (tokens := notes * note_tokens) > room:
         groups = math.ceil(tokens / room)
         if groups >= notes or (left is not None and asked.calls + groups > left):

@@ -21,7 +21,8 @@ second, a prompt is kept this short."""
 
 WINDOW_SHARE = 0.6
 _BYTES_A_TOKEN = 3.3
-_TOKENS_A_LINE = 3
+TOKENS_A_LINE = 3
+"""What a line's number, and what parts it from the line, take in a prompt."""
 
 _BY_SCRIPT = ("offline", "scripted:", "scripted/", "replay:", "replay/")
 
@@ -61,4 +62,4 @@ def choose(
 
 
 def _tokens(view: View | Corpus) -> float:
-    return view.total_bytes / _BYTES_A_TOKEN + view.line_count * _TOKENS_A_LINE
+    return view.total_bytes / _BYTES_A_TOKEN + view.line_count * TOKENS_A_LINE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlm_rag.engine.added import PREFIX
-from rlm_rag.engine.calls import CAP_TOKENS, PricedModel
+from rlm_rag.engine.calls import CAP_TOKENS, REPLY_SHARE, PricedModel
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.strategies.answering import Prepared
 from rlm_rag.engine.view import View
@@ -12,8 +12,6 @@ from rlm_rag.models.tokens import count_tokens
 
 FRAME_TOKENS = 600
 """Of a window, what is kept for the instructions and the lines around the documents."""
-# Of a small window the prompt leaves this part for the reply.
-_REPLY_SHARE = 0.25
 
 
 async def whole_corpus(
@@ -21,7 +19,7 @@ async def whole_corpus(
 ) -> Prepared:
     """Return the prompt that shows the documents in their order, cut where the window ends."""
     window = root.facts.assumed_window
-    reply = min(root.facts.max_output_tokens or CAP_TOKENS, int(window * _REPLY_SHARE))
+    reply = min(root.facts.max_output_tokens or CAP_TOKENS, int(window * REPLY_SHARE))
     left = window - reply - FRAME_TOKENS - count_tokens(question)
     parts: list[str] = []
     whole = 0
