@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm_rag.indexes.runs import run_starts, spread
+from rlm_rag.indexes.runs import run_starts, spread, sums
 from rlm_rag.indexes.segment import MAX_COUNT
 from rlm_rag.indexes.tables import BytesLike, Table, table_parts
 from rlm_rag.indexes.terms import word_terms
@@ -36,12 +36,12 @@ def common_table(
     """
     named, posted = _table(words), _table(terms)
     postings, others = (np.frombuffer(one["values"], np.uint32) for one in (words, terms))
-    bounds = np.frombuffer(words["value_ends"], np.uint32).astype(np.int64)
-    firsts = np.append(np.zeros(1, np.int64), bounds)[:-1]
-    sizes = bounds - firsts
-    ends = np.frombuffer(terms["value_ends"], np.uint32).astype(np.int64)
-    held = np.concatenate(([0], np.cumsum(sizes[others], dtype=np.int64)))
-    of_others = held[ends] - held[np.concatenate(([0], ends[:-1]))] if len(ends) else ends
+    bounds, ends = (
+        np.frombuffer(one["value_ends"], np.uint32).astype(np.int64) for one in (words, terms)
+    )
+    sizes = np.diff(bounds, prepend=0)
+    firsts = bounds - sizes
+    of_others = sums(sizes[others], np.diff(ends, prepend=0))
     # Of the two of which it has that many together, one has half.
     keys = {posted.key(number) for number in _places(2 * of_others >= COMMON_POSTINGS)}
     keys.update(named.key(number) for number in _places(2 * sizes >= COMMON_POSTINGS))
