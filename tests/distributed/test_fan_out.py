@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,11 @@ from tests.servers.loopback import Received, Step, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
 from .listening import addresses, hosts, marked, none_left, ray_tests, raylet
+from .nodes import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 # A token of a reply costs a tenth of a cent, and each has seven.
 PRICE = "0/1000"
+_COMMAND_SECONDS = 90.0
 
 
 def counting(request: Received) -> Step:
@@ -40,6 +42,25 @@ def counting(request: Received) -> Step:
             "```repl\nprint(len(context), search('number')[0]['path'])\n```", delay_seconds=0.3
         )
     return reply('FINAL("7")', delay_seconds=0.3)
+
+
+def command(words: str, server: OpenAiChatServer, *, output: int) -> subprocess.Popen[str]:
+    """Start the command, in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "rlm_rag", *words.split(), "--api-base", server.api_base],
+        stdout=output,
+        stderr=subprocess.STDOUT if output == subprocess.PIPE else None,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+
+
+def wait(holds: Callable[[], object], *, until: float) -> None:
+    """Wait for something to come true, until a moment of the monotonic clock."""
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.2)
 
 
 @pytest.mark.deep
@@ -177,26 +198,15 @@ def test_a_question_that_is_interrupted_ends_its_children_and_says_nothing_of_ra
     openai_server.script = script
     (tmp_path / "a.md").write_text("# A\n")
     words = f"ask --ray {cluster.address} --strategy rlm --model m --quiet {tmp_path} What?"
-    asking = subprocess.Popen(
-        [sys.executable, "-m", "rlm_rag", *words.split(), "--api-base", openai_server.api_base],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=ROOT,
-        start_new_session=True,
-    )
-    until = time.monotonic() + 90.0
-    while len(openai_server.received) < 3:
-        assert time.monotonic() < until
-        time.sleep(0.2)
+    asking = command(words, openai_server, output=subprocess.PIPE)
+    until = time.monotonic() + _COMMAND_SECONDS
+    wait(lambda: len(openai_server.received) >= 3, until=until)
     assert hosts(mark, kind=b"WorkHost")
     asking.send_signal(signal.SIGINT)
     said, _ = asking.communicate(timeout=30)
     assert (asking.returncode, "SIGTERM" in said) == (130, False)
     assert said.startswith("No answer was reached")
-    while hosts(mark, kind=b"WorkHost") + hosts(mark, kind=b"Desk"):
-        assert time.monotonic() < until
-        time.sleep(0.2)
+    wait(lambda: not hosts(mark, kind=b"WorkHost") + hosts(mark, kind=b"Desk"), until=until)
 
 
 @pytest.mark.deep
@@ -206,17 +216,9 @@ def test_a_map_whose_process_is_killed_leaves_nothing_running(
 ) -> None:
     openai_server.script = lambda request: reply("read", delay_seconds=60.0)
     (tmp_path / "a.md").write_text("# A\n")
-    words = f"map {tmp_path} Sum. --ray local --model m --api-base {openai_server.api_base}"
-    asking = subprocess.Popen(
-        [sys.executable, "-m", "rlm_rag", *words.split()],
-        stdout=subprocess.DEVNULL,
-        cwd=ROOT,
-        start_new_session=True,
-    )
-    until = time.monotonic() + 90.0
-    while not openai_server.received:
-        assert time.monotonic() < until
-        time.sleep(0.2)
+    words = f"map {tmp_path} Sum. --ray local --model m"
+    asking = command(words, openai_server, output=subprocess.DEVNULL)
+    wait(lambda: openai_server.received, until=time.monotonic() + _COMMAND_SECONDS)
     assert len(hosts(mark, kind=b"WorkHost")) == len(hosts(mark, kind=b"Desk")) == 1
     assert addresses(marked(mark)).keys() == {"127.0.0.1"}
     asking.kill()
