@@ -17,7 +17,7 @@ from rlm_rag.distributed import child_work, spreading
 from rlm_rag.errors import SandboxUnavailableError
 from rlm_rag.trace.events import Answered, CallSent, ReplyReceived, RunStarted
 from rlm_rag.trace.reader import Trace, read_trace
-from tests.engine.play import block, play, told_root
+from tests.engine.play import DOCUMENTS, block, play, told_root
 from tests.servers.loopback import Step, failed
 from tests.servers.openai_chat import OpenAiChatServer
 
@@ -41,12 +41,7 @@ TOLD = "FINAL(f'{word}: {len(context)} {leaf} {[h[\"path\"] for h in hits]}')"
 
 @pytest.fixture(scope="module")
 def corpus() -> Iterator[SearchableCorpus]:
-    documents = {
-        "src/retry.py": "def backoff(attempt):\n    return 2 ** attempt\n",
-        "src/cache.py": "def lookup(key):\n    return key\n",
-        "docs/guide.md": "# Guide\n\nThe backoff doubles.\n",
-    }
-    with rlm_rag.load(documents) as loaded:
+    with rlm_rag.load(DOCUMENTS) as loaded:
         yield loaded
 
 

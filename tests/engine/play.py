@@ -12,6 +12,11 @@ from tests.servers.openai_chat import OpenAiChatServer
 
 QUESTION = "What does the root want to know?"
 CHILD_MARK = "(Another RLM asks you this"
+DOCUMENTS = {
+    "src/retry.py": "def backoff(attempt):\n    return 2 ** attempt\n",
+    "src/cache.py": "def lookup(key):\n    return key\n",
+    "docs/guide.md": "# Guide\n\nThe backoff doubles.\n",
+}
 
 Leaf = Callable[[str], Step | str]
 Turns = Sequence[Step | str] | Callable[[str, int], Step | str]

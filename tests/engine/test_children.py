@@ -16,19 +16,14 @@ from rlm_rag import Limits, SearchableCorpus
 from rlm_rag.trace.events import Answered, CallSent, Event, Retrieved, RunStarted, TaskEnded
 from rlm_rag.trace.reader import read_trace
 from rlm_rag.trace.show import render
-from tests.engine.play import QUESTION, block, first_prompt, leaves, play, told_root
+from tests.engine.play import DOCUMENTS, QUESTION, block, first_prompt, leaves, play, told_root
 from tests.servers.loopback import Step, failed, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
 
 @pytest.fixture(scope="module")
 def corpus() -> Iterator[SearchableCorpus]:
-    documents = {
-        "src/retry.py": "def backoff(attempt):\n    return 2 ** attempt\n",
-        "src/cache.py": "def lookup(key):\n    return key\n",
-        "docs/guide.md": "# Guide\n\nThe backoff doubles.\n",
-    }
-    entries = [{"path": path, "content": text} for path, text in documents.items()]
+    entries = [{"path": path, "content": text} for path, text in DOCUMENTS.items()]
     with rlm_rag.load(entries) as loaded:
         yield loaded
 
