@@ -150,7 +150,6 @@ class _Children:
     def __init__(self, fan: FanOut, account: Account, options: RunOptions) -> None:
         self._fan = fan
         self._account = account
-        self._ask_user = options.offers.ask_user
         self._options = options.away()
 
     async def run(self, made: Callable[[], Assignment], tree: Tree, view: View) -> LeafReply:
@@ -170,7 +169,7 @@ class _Children:
 
         async def answer(item: Any) -> Any:
             if isinstance(item, Question):
-                return await self._answered_by_person(item, tree)
+                return await _answered_by_person(item, tree)
             return await view.relayed(item)
 
         with metered() as meter:
@@ -193,7 +192,7 @@ class _Children:
             depth=assignment.depth,
             parent=assignment.parent,
             options=self._options,
-            asks_person=self._ask_user is not None,
+            asks_person=tree.host.offers.ask_user is not None,
             account=self._account,
             copied=Copied.of(view.corpus),
             paths=view.within,
@@ -202,15 +201,6 @@ class _Children:
             gone=tree.budget.gone,
             commit=tree.commit,
         )
-
-    async def _answered_by_person(self, question: Question, tree: Tree) -> Any:
-        assert self._ask_user is not None
-        async with tree.host.person:
-            try:
-                return await called(partial(self._ask_user, question))
-            except Exception as error:
-                # A function of the caller's may raise anything, which the node may not know.
-                raise ClusterError(f"{type(error).__name__}: {error}") from error
 
 
 class SpreadChildren:
@@ -234,3 +224,14 @@ class SpreadChildren:
             yield Spread(own.share(), own, _Children(fan, account, options))
         finally:
             fan.close(account)
+
+
+async def _answered_by_person(question: Question, tree: Tree) -> Any:
+    ask = tree.host.offers.ask_user
+    assert ask is not None
+    async with tree.host.person:
+        try:
+            return await called(partial(ask, question))
+        except Exception as error:
+            # A function of the caller's may raise anything, which the node may not know.
+            raise ClusterError(f"{type(error).__name__}: {error}") from error
