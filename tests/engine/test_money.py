@@ -125,6 +125,18 @@ def final_call(calls: ModelCalls, model: PricedModel, plan: Plan) -> asyncio.Fut
     )
 
 
+def calls_of(run_id: str, budget: Budget, limits: Limits) -> ModelCalls:
+    """What sends the calls of a run, or of its child."""
+    return ModelCalls(
+        run_id=run_id,
+        budget=budget,
+        limits=limits,
+        recorder=Recorder(None),
+        past=Past(),
+        keeps_final=run_id == "r",
+    )
+
+
 @settings(max_examples=150)
 @given(st.lists(plans, min_size=1, max_size=16), limits)
 def test_spend_never_passes_a_limit_and_usage_is_what_was_billed(
@@ -137,16 +149,7 @@ def test_spend_never_passes_a_limit_and_usage_is_what_was_billed(
         budget = Budget(limits, clock=loop.time)
         facts = ModelFacts(price=PRICE, max_output_tokens=1000)
         model = PricedModel(provider, facts, Limiter(limits.concurrency), shared=SharedReplies())
-        recorder = Recorder(None)
-        root = ModelCalls(run_id="r", budget=budget, limits=limits, recorder=recorder, past=Past())
-        child = ModelCalls(
-            run_id="r.1",
-            budget=budget,
-            limits=limits,
-            recorder=recorder,
-            past=Past(),
-            keeps_final=False,
-        )
+        root, child = calls_of("r", budget, limits), calls_of("r.1", budget, limits)
 
         async def one(plan: Plan) -> object:
             await asyncio.sleep(plan.start)
@@ -205,9 +208,7 @@ async def batch(
 ) -> list[Completion | BaseException]:
     """Send so many leaf calls at once; return what became of each."""
     budget = Budget(limits, clock=asyncio.get_running_loop().time)
-    calls = ModelCalls(
-        run_id="r", budget=budget, limits=limits, recorder=Recorder(None), past=Past()
-    )
+    calls = calls_of("r", budget, limits)
     asked = (
         calls.complete(model, [Message("user", f"{n} ")], role="sub", max_output_tokens=cap)
         for n in range(count)
@@ -343,9 +344,7 @@ async def asked_of(
 ) -> None:
     """Send leaf calls at once, after one alone where there is a `first`."""
     budget = Budget(limits, clock=asyncio.get_running_loop().time, keeps_final=False)
-    calls = ModelCalls(
-        run_id="r", budget=budget, limits=limits, recorder=Recorder(None), past=Past()
-    )
+    calls = calls_of("r", budget, limits)
     model = PricedModel(provider, ModelFacts(price=PRICE), Limiter(width))
 
     async def one(prompt: str) -> None:
@@ -368,17 +367,7 @@ def test_whatever_is_counted_in_prompts_a_limit_is_passed_by_one_call_sent_alone
 
     async def run() -> None:
         budget = Budget(limits, clock=asyncio.get_running_loop().time)
-        root, child = (
-            ModelCalls(
-                run_id=run_id,
-                budget=budget,
-                limits=limits,
-                recorder=Recorder(None),
-                past=Past(),
-                keeps_final=run_id == "r",
-            )
-            for run_id in ("r", "r.1")
-        )
+        root, child = calls_of("r", budget, limits), calls_of("r.1", budget, limits)
         model = PricedModel(provider, ModelFacts(price=PRICE), Limiter(width))
 
         async def one(prompt: str, plan: Counted) -> None:
