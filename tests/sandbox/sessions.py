@@ -67,3 +67,21 @@ async def run(
     session: Session, code: str, *, block: int = 1, seconds: float = 10, chars: int = 20_000
 ) -> BlockResult:
     return await session.run(code, block=block, timeout_seconds=seconds, output_chars=chars)
+
+
+async def does_what_a_worker_does(session: Session, isolation: str) -> None:
+    """Hold a started session over a corpus of one document, `alpha`, to what all workers do."""
+    assert session.isolation == isolation
+    first = await run(
+        session, "x = context[0]['content']\ndef f(): return x * 2\nprint(llm_query('hi'))"
+    )
+    assert (first.stdout, first.error) == ("hi\n", None)
+    big = await run(session, "len(llm_query('é' * 400_000)), print('y' * 15_000)", block=2)
+    assert (big.value, len(big.stdout)) == ("(400000, None)", 15_001)
+    slept = await run(session, "import time\ntime.sleep(60)", block=3, seconds=0.3)
+    assert slept.error is not None
+    assert (slept.error.type, slept.restarted) == ("Timeout", False)
+    for block, code in enumerate(("import os\nos._exit(1)", "sum(range(1 << 60))"), 4):
+        lost = await run(session, code, block=block, seconds=0.5)
+        assert (lost.restarted, lost.lost) == (True, ())
+    assert (await run(session, "f()", block=6)).value == "'alphaalpha'"

@@ -16,7 +16,7 @@ from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.layers import choose_layer
 from rlm_rag.sandbox.session import ServiceCall, ServiceReply, Session, WorkerSetup
 from rlm_rag.setting_table import SANDBOXES
-from tests.sandbox.sessions import echo, run
+from tests.sandbox.sessions import does_what_a_worker_does, echo, run
 from tests.sandbox.stand_in_sdks import SDKS, Box
 
 NAMES = sorted(PROVIDERS)
@@ -53,20 +53,7 @@ def test_a_worker_at_a_provider_does_all_that_a_local_one_does(
 ) -> None:
     async def scenario() -> None:
         async with session_at(name, tmp_path) as session:
-            assert session.isolation == name
-            first = await run(
-                session, "x = context[0]['content']\ndef f(): return x * 2\nprint(llm_query('hi'))"
-            )
-            assert (first.stdout, first.error) == ("hi\n", None)
-            big = await run(session, "len(llm_query('é' * 400_000)), print('y' * 15_000)", block=2)
-            assert (big.value, len(big.stdout)) == ("(400000, None)", 15_001)
-            slept = await run(session, "import time\ntime.sleep(60)", block=3, seconds=0.3)
-            assert slept.error is not None
-            assert (slept.error.type, slept.restarted) == ("Timeout", False)
-            for block, code in enumerate(("import os\nos._exit(1)", "sum(range(1 << 60))"), 4):
-                lost = await run(session, code, block=block, seconds=0.5)
-                assert (lost.restarted, lost.lost) == (True, ())
-            assert (await run(session, "f()", block=6)).value == "'alphaalpha'"
+            await does_what_a_worker_does(session, name)
         assert box.said["network"] is False
         assert box.deleted == 3
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -252,6 +253,9 @@ print([n for n in range(4096) if is_open(n)])
 """
     with Path("/etc/passwd").open() as inheritable:
         os.set_inheritable(inheritable.fileno(), True)
+        plain = [sys.executable, "-I", "-c", code]
+        seen = subprocess.run(plain, close_fds=False, capture_output=True, text=True, check=True)
+        assert inheritable.fileno() in json.loads(seen.stdout)
         assert lines_of(layer, code) == ["[0, 1, 2]"]
 
 

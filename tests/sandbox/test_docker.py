@@ -22,7 +22,7 @@ from rlm_rag.sandbox.confine import probe
 from rlm_rag.sandbox.confine.view import WorkerLimits
 from rlm_rag.sandbox.docker import Docker
 from rlm_rag.sandbox.session import Session, WorkerSetup
-from tests.sandbox.sessions import echo, run
+from tests.sandbox.sessions import does_what_a_worker_does, echo, run
 from tests.sandbox.support import processes_with
 
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bwrap is not installed")
@@ -179,6 +179,18 @@ def test_a_container_is_held_to_what_holds_on_linux_whatever_its_host_is(
     monkeypatch.setattr(layers, "sys", windows)
     monkeypatch.setattr(probe, "sys", windows)
     assert layers.self_test(docker) == []
+
+
+@needs_bwrap
+@pytest.mark.deep
+def test_a_worker_in_a_container_does_all_that_a_local_one_does(
+    docker: Docker, packed: Path
+) -> None:
+    async def scenario() -> None:
+        async with session_in(docker, packed, grace=0.3) as session:
+            await does_what_a_worker_does(session, "docker")
+
+    asyncio.run(scenario())
 
 
 def engine() -> str:

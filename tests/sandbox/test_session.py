@@ -21,7 +21,7 @@ from rlm_rag.sandbox.session import (
     ServiceError,
     ServiceReply,
 )
-from tests.sandbox.sessions import echo, make, model_reply, run
+from tests.sandbox.sessions import does_what_a_worker_does, echo, make, model_reply, run
 from tests.sandbox.support import ALL_LAYERS, processes_with
 
 STUBBORN = "sum(range(1 << 60))"
@@ -47,6 +47,21 @@ def test_a_block_runs_over_the_corpus_and_its_state_is_kept(layer: Layer, tmp_pa
             assert failed.error is not None
             assert failed.error.type == "ZeroDivisionError"
             assert (await run(session, "x, y", block=4)).error is None
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("layer", ALL_LAYERS)
+def test_a_worker_of_this_machine_does_what_those_at_providers_do(
+    layer: Layer, tmp_path: Path
+) -> None:
+    with PackedWriter(tmp_path / "corpus") as writer:
+        writer.add("a.txt", "alpha")
+
+    async def scenario() -> None:
+        async with make(layer=layer, packed=tmp_path / "corpus") as session:
+            await does_what_a_worker_does(session, layer.name)
 
     asyncio.run(scenario())
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rlm_rag.packing import PackedWriter
 from rlm_rag.sandbox.confine.view import Layer
 from rlm_rag.sandbox.session import BlockResult, Session
+from rlm_rag.sandbox.snapshots import KeptVariables
 from tests.sandbox.sessions import make, run
 from tests.sandbox.support import ALL_LAYERS
 
@@ -215,6 +219,67 @@ def test_a_value_whose_pickling_never_ends_does_not_stop_the_worker() -> None:
     crashed, last = after_a_crash(make(), code, "x")[-2:]
     assert "slow" in crashed.lost
     assert last.value == "1"
+
+
+def test_each_variable_is_sent_by_itself_and_again_only_once_it_changed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sent: list[tuple[str, bytes]] = []
+    take = KeptVariables.take_piece
+
+    def listen(kept: KeptVariables, piece: Mapping[str, Any]) -> None:
+        sent.append((piece["name"], b64decode(piece["data"])))
+        take(kept, piece)
+
+    monkeypatch.setattr(KeptVariables, "take_piece", listen)
+    with PackedWriter(tmp_path / "corpus") as writer:
+        writer.add("a", "x" * 300_000)
+    made = "x = 'a'\ny = [1]\nbig = list(range(1000))\nf = lambda: y\nwhole = context"
+
+    async def scenario() -> None:
+        async with make(packed=tmp_path / "corpus") as session:
+            await run(session, made)
+            # What a block left is sent behind its end, and before that of the next.
+            await run(session, "1", block=2)
+            plain = ("x", "y", "big", "whole", "answer", "answers", "plan")
+            assert sorted((name, data[:1]) for name, data in sent) == sorted(
+                [("f", b"D"), *((name, b"P") for name in plain)]
+            )
+            assert sum(len(data) for _, data in sent) < 10_000
+            sent.clear()
+            await run(session, "y.append(2)\nf()", block=3)
+            await run(session, "1", block=4)
+            assert [name for name, _ in sent] == ["y"]
+
+    asyncio.run(scenario())
+
+
+# Writing it takes a fifth of a second, so that no snapshot is taken in the two seconds after.
+DEAR = """
+import time
+class Dear:
+    def __reduce__(self): time.sleep(0.2); return Dear, ()
+dear, n, same = Dear(), 1, ['same']
+"""
+
+
+@pytest.mark.parametrize(
+    ("crash", "kept"),
+    [(CRASH, "2"), ("import os\ngetattr(os, '_ex' + 'it')(1)", "1")],
+    ids=["a block that looks risky", "a block that does not"],
+)
+def test_snapshots_that_are_dear_wait_but_for_a_block_that_looks_risky(
+    crash: str, kept: str
+) -> None:
+    async def scenario() -> None:
+        async with make() as session:
+            await run(session, DEAR)
+            await run(session, "n = 2", block=2)
+            assert (await run(session, crash, block=3)).restarted
+            shown = await run(session, "n, same, type(dear).__name__", block=4)
+            assert shown.value == f"({kept}, ['same'], 'Dear')"
+
+    asyncio.run(scenario())
 
 
 def test_after_two_crashes_everything_is_still_there() -> None:

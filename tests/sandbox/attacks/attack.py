@@ -10,7 +10,7 @@ class Attack:
     """Code for `runner.py`, which has won where it leaves `won` true; raising is losing.
 
     `alone` attacks may take their worker with them. `root` ones work for root only, even where
-    nothing confines. `deep` ones take long.
+    nothing confines.
     """
 
     family: str
@@ -18,7 +18,6 @@ class Attack:
     code: str
     alone: bool = False
     root: bool = False
-    deep: bool = False
 
     @property
     def title(self) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from tests.sandbox.attacks.attack import Attack
 
 
-def _attack(
-    name: str, code: str, *, root: bool = False, deep: bool = False, alone: bool = False
-) -> Attack:
-    return Attack("denial", name, code, root=root, deep=deep, alone=alone)
+def _attack(name: str, code: str, *, root: bool = False) -> Attack:
+    return Attack("denial", name, code, root=root)
 
 
 _SIGNALS = {

@@ -111,10 +111,10 @@ def test_a_host_holds_against_a_hostile_block_in_each_layer(
     holds(layer, block)
 
 
-def test_a_worker_that_steals_what_its_host_sends_costs_itself_alone() -> None:
+def costs_itself_alone(layer: Layer) -> None:
     setup = WorkerSetup(services=("search",))
     session = Session(
-        layer=choose_layer(),
+        layer=layer,
         packed_path=None,
         serve=answer,
         setup=setup,
@@ -133,6 +133,16 @@ def test_a_worker_that_steals_what_its_host_sends_costs_itself_alone() -> None:
     results = asyncio.run(scenario())
     assert sum(result.restarted for result in results) == 1
     assert results[-1].value == "42"
+
+
+def test_a_worker_that_steals_what_its_host_sends_costs_itself_alone() -> None:
+    costs_itself_alone(choose_layer())
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("layer", CONFINING)
+def test_a_worker_that_steals_costs_itself_alone_in_each_layer(layer: Layer) -> None:
+    costs_itself_alone(layer)
 
 
 @each("hangs", "dies", "floods")

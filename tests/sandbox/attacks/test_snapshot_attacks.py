@@ -69,11 +69,24 @@ async def bombed(session: Session, bomb: str) -> list[BlockResult]:
         return [crashed, await run(session, "6 * 7", block=4)]
 
 
+def costs_the_variables_alone(layer: Layer, name: str, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("rlm_rag.sandbox.session.RESTORE_SECONDS", 2)
+    crashed, last = asyncio.run(bombed(make(layer=layer), BOMBS[name]))
+    assert crashed.restarted
+    assert (last.value, last.restarted) == ("42", False)
+
+
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_snapshot_that_is_a_bomb_costs_no_more_than_the_variables(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlm_rag.sandbox.session.RESTORE_SECONDS", 2)
-    crashed, last = asyncio.run(bombed(make(layer=choose_layer()), BOMBS[name]))
-    assert crashed.restarted
-    assert (last.value, last.restarted) == ("42", False)
+    costs_the_variables_alone(choose_layer(), name, monkeypatch)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("layer", CONFINING)
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_snapshot_that_is_a_bomb_costs_no_more_in_each_layer(
+    layer: Layer, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs_the_variables_alone(layer, name, monkeypatch)
