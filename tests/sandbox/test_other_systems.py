@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from pathlib import Path
+
 import pytest
 
 from rlm_rag.errors import SandboxUnavailableError
+from rlm_rag.packing import PackedWriter
+from rlm_rag.sandbox import layers
 from rlm_rag.sandbox.boot import boot_command
 from rlm_rag.sandbox.confine.seatbelt import Seatbelt, profile
 from rlm_rag.sandbox.confine.view import Layer, WorkerLimits
 from rlm_rag.sandbox.confine.windows import JobObject
+from tests.sandbox.sessions import does_what_a_worker_does, make
 
 
 def rules() -> list[str]:
@@ -52,7 +59,28 @@ def test_a_profile_starts_the_interpreter_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize("layer", [Seatbelt(), JobObject()], ids=lambda layer: layer.name)
+@pytest.mark.skipif(sys.platform != "darwin", reason="needs macOS")
+def test_a_profile_holds_and_runs_blocks_on_macos(tmp_path: Path) -> None:
+    with PackedWriter(tmp_path / "corpus") as writer:
+        writer.add("a.txt", "alpha")
+
+    async def scenario() -> None:
+        async with make(layer=Seatbelt(), packed=tmp_path / "corpus") as session:
+            await does_what_a_worker_does(session, "sandbox-exec")
+
+    assert layers.self_test(Seatbelt()) == []
+    asyncio.run(scenario())
+
+
+OF_OTHERS = [
+    pytest.param(
+        layer, id=layer.name, marks=pytest.mark.skipif(sys.platform == system, reason="its own")
+    )
+    for layer, system in ((Seatbelt(), "darwin"), (JobObject(), "win32"))
+]
+
+
+@pytest.mark.parametrize("layer", OF_OTHERS)
 def test_a_layer_of_another_system_says_so(layer: Layer) -> None:
     with pytest.raises(SandboxUnavailableError, match="alone"):
         layer.launch(boot_command, packed_path=None, limits=WorkerLimits(), info_fd=3)
