@@ -75,7 +75,7 @@ def remove_own() -> None:
     Idempotent; also finishes what an interrupt broke off.
     """
     for folder in tuple(_own):
-        shutil.rmtree(folder, ignore_errors=True)
+        _empty_and_remove(folder)
 
 
 def remove_stale(parent: Path) -> None:
@@ -87,7 +87,7 @@ def remove_stale(parent: Path) -> None:
         # Another process may be removing the same folder now.
         with suppress(OSError), _abandoned(folder / _LOCK_NAME) as abandoned:
             if abandoned:
-                shutil.rmtree(folder, ignore_errors=True)
+                _empty_and_remove(folder)
 
 
 def _remove_stale_on_windows(parent: Path) -> None:
@@ -98,7 +98,7 @@ def _remove_stale_on_windows(parent: Path) -> None:
         with suppress(OSError):
             if time.time() - folder.stat().st_mtime > _LOCKED_SECONDS:
                 os.close(_locked_on_windows(folder))
-                shutil.rmtree(folder, ignore_errors=True)
+                _empty_and_remove(folder)
 
 
 def _locked_on_windows(folder: Path) -> int:
@@ -166,10 +166,21 @@ def _remove(folder: Path, lock: int | None, owner: int) -> None:
         return
     if fcntl is None:
         _close(lock)
-    shutil.rmtree(folder, ignore_errors=True)
+    _empty_and_remove(folder)
     _own.discard(folder)
     if fcntl is not None:
         _close(lock)
+
+
+def _empty_and_remove(folder: Path) -> None:
+    # The lock goes last: without it, what is left by one that dies meanwhile passes for new.
+    with suppress(OSError):
+        for entry in folder.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != _LOCK_NAME:
+                entry.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _close(lock: int | None) -> None:

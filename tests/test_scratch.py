@@ -7,8 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +96,38 @@ def test_a_forked_child_does_not_remove_its_parents_folder() -> None:
     folder.close()
     folder.close()
     assert not folder.path.exists()
+
+
+def dying(remove: Callable[..., None], left: Iterator[int], *path: Any, **options: Any) -> None:
+    if next(left, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    remove(*path, **options)
+
+
+def die_removing(after: int) -> None:
+    folder = ScratchFolder()
+    for name in "abcd":
+        (folder.path / name).mkdir()
+        (folder.path / name / "file").touch()
+        (folder.path / f"{name}.txt").touch()
+    left = iter(range(after))
+    for function in ("unlink", "rmdir"):
+        setattr(os, function, partial(dying, getattr(os, function), left))
+    folder.close()
+
+
+@pytest.mark.parametrize("after", range(0, 14, 3))
+def test_what_a_process_left_that_died_removing_it_is_removed_by_the_next(
+    own_temporary_folder: Path, after: int
+) -> None:
+    child = multiprocessing.get_context("fork").Process(target=die_removing, args=(after,))
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    child.close()
+    assert len(list(own_temporary_folder.iterdir())) == 1
+    ScratchFolder().close()
+    assert list(own_temporary_folder.iterdir()) == []
 
 
 class Msvcrt:
