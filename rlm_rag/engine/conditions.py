@@ -23,12 +23,17 @@ def filtered(rows: Sequence[Mapping[str, Any]], question: str, name: str) -> str
     leaves out what it names, it is about all of them.
     """
     every = f"records({name!r})"
-    if negates(question):
+    named = conditions(rows, question)
+    if not named:
         return every
-    found = [_condition(column, values) for column, values in _named(rows, question).items()]
-    if not 0 < len(found) <= MOST_CONDITIONS:
-        return every
+    found = (_condition(column, values) for column, values in named.items())
     return f"[r for r in {every} if {' and '.join(found)}]"
+
+
+def conditions(rows: Sequence[Mapping[str, Any]], question: str) -> dict[str, list[str]]:
+    """Return the columns, and of each the values, that `filtered` goes by."""
+    named = {} if negates(question) else _named(rows, question)
+    return named if len(named) <= MOST_CONDITIONS else {}
 
 
 def _condition(column: str, values: Sequence[str]) -> str:

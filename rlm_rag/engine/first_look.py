@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
+from rlm_rag.engine.accounted import accounts_for
 from rlm_rag.engine.conditions import filtered
 from rlm_rag.engine.question import asks_how_many
-from rlm_rag.engine.recipes import recipe
+from rlm_rag.engine.recipes import is_all_that_is_asked, recipe
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.view import View
 from rlm_rag.lines import split_lines
@@ -26,6 +27,7 @@ OUTLINE_CHARS = 600
 _OF_RECORDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".log")
 
 _DEFINES = re.compile(r"^\s*\d+: .*?\b(def|class|func|function|fn|struct|interface) ", re.MULTILINE)
+_OF_DEFINITIONS = ("test", "function", "method", "class", "struct", "interface", "define")
 _TYPES = ("class", "struct", "interface")
 _KIND = re.compile(r"\b(function|method|test|class|struct|interface)(?:e?s)?\b", re.IGNORECASE)
 _BEGINS = re.compile(
@@ -39,11 +41,13 @@ class FirstLook:
     """What is shown of documents, and the code that counting in them begins with.
 
     `setup` only binds a variable, and can be run before the first turn; `begin` goes on from it.
+    `answers` says that this computes all that is asked.
     """
 
     shown: str
     begin: str = ""
     setup: str = ""
+    answers: bool = False
 
 
 async def first_look(services: Services, view: View, question: str) -> FirstLook:
@@ -65,7 +69,7 @@ async def first_look(services: Services, view: View, question: str) -> FirstLook
         for each in list({each.name: each for each in wanted}.values())[:MAX_DOCUMENTS]
     ]
     first = next((look for look in looks if look.begin or look.setup), FirstLook(""))
-    return FirstLook("\n".join(look.shown for look in looks), first.begin, first.setup)
+    return replace(first, shown="\n".join(look.shown for look in looks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +115,16 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
     whole = lines if len(text) < MAX_TEXT_CHARS else lines[:-1]
     read = rows_of("\n".join(whole))
     if read is not None:
-        rows, _ = read
+        rows, odd = read
         shown = "".join(f"\n  {_cut(str(row))}," for row in rows[:MAX_ROWS])
         more = "\n  ..." if len(rows) > MAX_ROWS else ""
         of = f", of {wanted.count} files together" if wanted.count > 1 else ""
+        around = "" if path.endswith((*_OF_RECORDS, ".json")) else text
         return FirstLook(
             f"records({name!r}) is a list of dicts{of}:{shown}{more}",
             begin=recipe(rows, question, name),
             setup=f"rows = {filtered(rows, question, name)}",
+            answers=not odd and is_all_that_is_asked(rows, question, path, text=around),
         )
     outline = await services.looked_up("outline", path=path, budget_chars=OUTLINE_CHARS)
     if _DEFINES.search(outline or ""):
@@ -131,7 +137,10 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
         counting = (
             f'n = outline({path!r}).count("{counted}")\nFINAL(f"{{n}} of them in `{path}:1`.")'
         )
-        return FirstLook(shown, counting)
+        plain = _BEGINS.sub(" ", question)
+        return FirstLook(
+            shown, counting, answers=accounts_for(plain, names=[path, *_OF_DEFINITIONS])
+        )
     begun = "".join(f"\n  {_cut(line)}" for line in lines[:MAX_LINES])
     return FirstLook(f"{path} begins:{begun}")
 

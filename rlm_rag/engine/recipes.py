@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rlm_rag.engine.accounted import accounts_for
+from rlm_rag.engine.conditions import conditions
 from rlm_rag.engine.question import asks_how_many, bounds, negates
 
 _MOST_ROWS = 200
@@ -49,6 +51,30 @@ def recipe(rows: Sequence[Mapping[str, Any]], question: str, name: str) -> str:
     code, answer = found
     where = f" Computed in `{name}:1`." if _PLAIN_PATH.fullmatch(name) else ""
     return f'{code}\nFINAL(f"{answer}.{where}")'
+
+
+def is_all_that_is_asked(
+    rows: Sequence[Mapping[str, Any]], question: str, name: str, *, text: str = ""
+) -> bool:
+    """Whether the `recipe` for a question, of the rows that `filtered` gives, answers all of it.
+
+    `text` is what stands around the records, of which words of the question may be.
+    """
+    some = rows[:_MOST_ROWS]
+    columns = list(dict.fromkeys(column for row in some for column in row))
+    values = conditions(rows, question)
+    free = [column for column in _named(columns, question) if column not in values]
+    extreme = _LARGEST.search(question) or _SMALLEST.search(question)
+    is_odd = _DISTINCT.search(question) and not free
+    if len(free) > 2 or is_odd or (extreme and re.search(r"\bhow many\b", question, re.I)):
+        return False
+    named = [value for each in values.values() for value in each]
+    plain = _DISTINCT.sub(" ", question)
+    for value in named:
+        # What a value is of: in a log without names, nothing else tells.
+        plain = re.sub(rf"\b(?:the|have|has) [a-z]+ (?i:{re.escape(value)})\b", " ", plain)
+    known = [name, *free, *values, *named]
+    return accounts_for(plain, names=known, which=free[0] if free else None, text=text)
 
 
 def _of_groups(column: str, question: str) -> tuple[str, str] | None:

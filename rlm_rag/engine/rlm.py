@@ -352,7 +352,7 @@ async def _looked_first(repl: Repl, assignment: Assignment, view: View, guide: G
         # In a fence, the 1.5B goes on from it without opening one of its own.
         ran = f"\nThis has run already: {look.setup}"
         begin = look.begin
-    if look.begin:
+    if look.begin and look.answers:
         guide.offer(begin)
     so = f"\nBegin so:\n```repl\n{begin}\n```" if begin else ""
     return f"\n\n{look.shown}{ran}{so}" if look.shown else ""

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from rlm_rag.engine.recipes import recipe
+from rlm_rag.engine.recipes import is_all_that_is_asked, recipe
 
 ROWS = [
     {"id": "D1", "shop": "north", "price": 5, "visitors": 3, "on": "2025-01-02"},
@@ -75,3 +75,58 @@ def test_columns_of_any_name_stay_names(column: str) -> None:
         code = recipe(rows, f"What is the {word} {column}?", "a.csv")
         assert "exit()" not in code or repr(column) in code
         assert code == "" or computed(f"What is the {word} {column}?", rows=rows)
+
+
+SALES: list[dict[str, object]] = [
+    {"id": n, "shop": shop, "status": status, "price": n}
+    for n, (shop, status) in enumerate([("North", "open"), ("South", "closed")] * 5)
+]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many sales are there in total?",
+        "How many sales have the status open?",
+        "How many sales of the shop South have the status open?",
+        "How many sales have the state open?",
+        "How many sales are there of North or South?",
+        "Which shop has the most sales with the status closed? Name it.",
+        "What is the id of the sale with the largest price?",
+        "What is the largest price of a sale of the shop North?",
+        "How many different shops are there?",
+    ],
+)
+def test_a_question_whose_words_are_all_of_the_records_is_answered(question: str) -> None:
+    assert is_all_that_is_asked(SALES, question, "data/sales.csv")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many sales have the status pending?",
+        "How many sales have the status open in Berlin?",
+        "How many Berlin open sales are there?",
+        "How many dragons are there?",
+        "How many distinct cities are there?",
+        "How many more sales are open than closed?",
+        "How many sales are open and how many closed?",
+        "How many sales have the largest price?",
+        "How many sales? Which shop?",
+        "Which sale has the largest price?",
+        "Which row has the highest price?",
+        "Who has the smallest price?",
+        "What percentage of sales is open?",
+        "How many sales have two prices?",
+    ],
+)
+def test_a_question_with_a_word_that_nothing_stands_for_is_not(question: str) -> None:
+    assert not is_all_that_is_asked(SALES, question, "data/sales.csv")
+
+
+def test_words_of_the_page_around_a_table_are_accounted_for() -> None:
+    rows = [{"year": 2001, "visitors": 3}, {"year": 2002, "visitors": 4}]
+    question = "How many visitors did the lighthouse of Oral have in total, over all the years?"
+    page = "Visitors of the lighthouse of Oral:"
+    assert is_all_that_is_asked(rows, question, "a.md", text=page)
+    assert not is_all_that_is_asked(rows, question, "a.md", text="Visitors of the mill:")

@@ -468,6 +468,24 @@ def test_what_a_small_model_does_not_look_up_is_computed_by_the_lines_that_it_wa
     assert any("wrote no code" in warning for warning in found.warnings)
 
 
+@pytest.mark.parametrize("asked", ["of the city Berlin", "of the city Rome in Berlin"])
+def test_lines_that_leave_a_word_of_the_question_out_of_account_are_not_run_instead(
+    openai_server: OpenAiChatServer, asked: str
+) -> None:
+    with rlm_rag.load({"orders.csv": "id,city\n" + "1,Rome\n" * 900}) as records:
+        found = ask(
+            openai_server,
+            records,
+            "rlm",
+            *[reply("199")] * 3,
+            reply("Not in the corpus."),
+            question=f"How many orders are there {asked}?",
+            model="qwen2.5-coder-0.5b",
+            limits=Limits(errors=3),
+        )
+    assert found.text == "Not in the corpus."
+
+
 def test_a_reply_of_a_small_model_that_finds_no_end_is_cut_and_its_lines_are_run(
     openai_server: OpenAiChatServer,
 ) -> None:
