@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +27,18 @@ def test_each_profile_has_prompts_with_a_version(name: str) -> None:
     for word in ("search(", "grep_context(", "symbols(", "read(", "FINAL(", "Not in the corpus:"):
         assert word in profile.system
     assert "```repl" in profile.system or "fence tagged `repl`" in profile.system
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_each_function_that_a_profile_names_has_an_example(name: str) -> None:
+    system = load_profile(name).system
+    listed = re.split(r"^(?:How to work|What holds up|Which to use)", system, flags=re.MULTILINE)[0]
+    without_code = re.sub(r"`[^`\n]+`", "", listed)
+    functions = re.findall(r"(?:^- |, |; )([a-z]\w+)\([a-z]", without_code, re.MULTILINE)
+    assert len(functions) > 5
+    for function in functions:
+        # A batch is the example of its single call too.
+        assert re.search(rf"\b{function}(?:_batched)?\([^)\n]*[\"'\[]", system), function
 
 
 def test_the_small_profile_is_short_and_shows_two_worked_runs() -> None:
