@@ -13,6 +13,8 @@ from rlm_rag.loaders.files import read_regular
 GIT_IGNORE_FILES = (".gitignore",)
 OWN_IGNORE_FILES = (".ignore", ".rlmignore")
 _MAX_IGNORE_FILE_BYTES = 1 << 20
+# Paths are no longer (PATH_MAX of Linux), and a pattern takes time by the square of its length.
+_MAX_PATTERN_CHARS = 4096
 # git reads stars beside other characters in a way of its own, that depends on what is before.
 _UNBOUND_STARS = re.compile(r"[^/!]\*\*|\*\*[^/]")
 # A backslash that pathspec takes for a character of the class, and git for an escape.
@@ -132,6 +134,8 @@ def _patterns(location: str) -> list[str]:
 def _rule(pattern: str) -> _Rule | None:
     negated = pattern.startswith("!")
     body = _without_spaces(pattern[1:] if negated else pattern)
+    if len(body) > _MAX_PATTERN_CHARS:
+        return None
     if _UNBOUND_STARS.search(body) or _ESCAPE_IN_CLASS.search(body):
         return None
     regex = gitignore_regex("\\" + body if body.startswith(("#", "!")) else body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rlm_rag.loaders.files import format_bytes
@@ -77,16 +77,28 @@ class Intake:
         if options.max_files is not None and self._files >= options.max_files:
             return f"beyond the limit of {options.max_files:,} files (max_files)"
         if options.max_total_bytes is not None and self._bytes >= options.max_total_bytes:
-            return f"beyond the limit of {format_bytes(options.max_total_bytes)} (max_total_bytes)"
+            return _beyond_bytes(options.max_total_bytes)
         return None
 
+    def has_room_for(self, path: str, entries: Sequence[Entry]) -> bool:
+        """Count the documents of a file; False where they pass `max_total_bytes`, which is told.
+
+        Nothing comes after such a file either: what is taken is what comes first.
+        """
+        if self.options.max_total_bytes is None:
+            return True
+        self._bytes += sum(entry.size_bytes for entry in entries)
+        if self._bytes <= self.options.max_total_bytes:
+            return True
+        self.report.miss(path, _beyond_bytes(self.options.max_total_bytes))
+        return False
+
     def _counted(self, path: str, entries: list[Entry]) -> list[Entry]:
-        most = self.options.max_total_bytes
-        if most is not None:
-            self._bytes += sum(entry.size_bytes for entry in entries)
-            if self._bytes > most:
-                # Nothing comes after it either: what is taken is what comes first.
-                self._passes(path)
-                return []
+        if not self.has_room_for(path, entries):
+            return []
         self._files += bool(entries)
         return entries
+
+
+def _beyond_bytes(limit: int) -> str:
+    return f"beyond the limit of {format_bytes(limit)} (max_total_bytes)"

@@ -60,10 +60,25 @@ def open_source(source: object, intake: Intake) -> OpenedSource:
     return OpenedSource(shape, _selected(entries, intake), kind, f"the {kind}")
 
 
-def open_text(text: str) -> OpenedSource:
-    """Take `text` as the source itself."""
+def open_text(text: str, intake: Intake) -> OpenedSource:
+    """Take `text` as the source itself.
+
+    Raises:
+        SourceError: it is larger than the options allow.
+    """
     shape, entries = read_text(text)
-    return OpenedSource(shape, entries, "text", "the text", is_document=True)
+    return OpenedSource(
+        shape, _whole(entries, intake, "the text"), "text", "the text", is_document=True
+    )
+
+
+def _whole(entries: Iterator[Entry], intake: Intake, label: str) -> Iterator[Entry]:
+    """Return what is all of a source, or fail where it passes a limit of the options."""
+    taken = [*entries]
+    if not intake.has_room_for(label, taken):
+        reason = intake.report.skipped[-1].reason
+        raise SourceError(f"Cannot load {label}: {reason}.", hint=_hint(reason))
+    return iter(taken)
 
 
 def _selected(entries: Iterator[Entry], intake: Intake) -> Iterator[Entry]:
@@ -75,6 +90,7 @@ def _open_stdin(intake: Intake) -> OpenedSource:
     if intake.options.null_paths:
         return OpenedSource("documents", read_named_files(intake), "files", "the files named")
     shape, entries = read_stdin(intake)
+    entries = _whole(entries, intake, "standard input")
     return OpenedSource(shape, entries, "stdin", "standard input", is_document=True)
 
 
@@ -120,7 +136,7 @@ def _check_start(location: Path) -> None:
 def _open_otherwise(source: str, intake: Intake) -> OpenedSource | None:
     """Open a text that is no path: as an address, a revision, a glob, or as itself."""
     if "\n" in source or len(source) > _LONGEST_PATH_CHARS:
-        return open_text(source)
+        return open_text(source, intake)
     if "\0" in source:
         return None
     found = None if _is_revision_path(source) else open_elsewhere(source, intake)

@@ -63,7 +63,7 @@ def load_corpus(
         raise UsageError(f"text= must be a str, not {type(text).__name__}.", hint=hint)
     report, memory = LoadReport(), FileMemory()
     intake = Intake(options, report, memory)
-    opened = open_source(source, intake) if text is None else open_text(text)
+    opened = open_source(source, intake) if text is None else open_text(text, intake)
     return _pack(opened, options, report, memory, _origin([opened], options), keeping)
 
 

@@ -76,7 +76,7 @@ def _without_own_ignored(
     root: str, names: list[str], report: LoadReport, listings: Listings
 ) -> list[str]:
     def cannot_follow(path: str, pattern: str) -> None:
-        report.warn(printable_path(path), f"cannot follow {pattern!r}")
+        report.warn(printable_path(path), f"cannot follow {pattern!r:.300}")
 
     def names_in(base: str) -> Sequence[str]:
         return listings.ignore_files(f"{root}/{base}".removesuffix("/"))

@@ -34,7 +34,7 @@ def walk(root: str, options: LoadOptions, report: LoadReport) -> Iterator[str]:
 
     def cannot_follow(path: str, pattern: str) -> None:
         shown = printable_path(path).removeprefix(prefix)
-        report.warn(shown, f"cannot follow {pattern!r} without git")
+        report.warn(shown, f"cannot follow {pattern!r:.300} without git")
 
     within = root if top is None else top
     files = IgnoreFiles(within, lambda _: GIT_IGNORE_FILES, cannot_follow)

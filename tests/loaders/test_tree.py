@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import socket
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rlm_rag.corpus import Corpus
-from rlm_rag.errors import EmptyCorpusError, UsageError
+from rlm_rag.errors import EmptyCorpusError, SourceError, UsageError
 from rlm_rag.loaders.source import load_corpus
 
 Git = Callable[..., None]
@@ -408,6 +409,24 @@ def test_limits_leave_out_what_comes_last_and_say_so(root: Path) -> None:
     taken, skipped = load(root, max_total_bytes=250)
     assert taken == ["a", "b"]
     assert skipped == dict.fromkeys("cd", "beyond the limit of 250 bytes (max_total_bytes)")
+
+
+def test_a_text_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x" * 251)))
+    for source, text in (("-", None), (None, "x" * 251)):
+        with pytest.raises(SourceError, match="beyond the limit of 250 bytes") as caught:
+            load_corpus(source, text=text, max_total_bytes=250)
+        assert "--max-total-bytes" in (caught.value.hint or "")
+    with load_corpus(text="x" * 250, max_total_bytes=250) as corpus:
+        assert corpus.total_bytes == 250
+
+
+def test_a_pattern_longer_than_any_path_is_told_at_once(root: Path, no_git: None) -> None:
+    write(root, {".gitignore": "x*" * 100_000 + "\nb\n", "a": "", "b": ""})
+    with load_corpus(root) as corpus:
+        assert list(corpus.paths()) == ["a"]
+        (warning,) = corpus.warnings
+    assert warning.startswith(".gitignore: cannot follow 'x*x*") and len(warning) < 400
 
 
 def test_without_git_a_work_tree_has_the_rules_of_its_own_list_and_of_its_parents(
