@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rlm_rag.counts import counted
 from rlm_rag.engine.admission import LimitReached
@@ -52,10 +52,9 @@ async def notes_of_all(
         tell("the notes", fitting.bad)
     notes = (*_unread(failed, len(paths), first_error), *_left_out(fitting))
     shown = "\n\n".join(f"[{label}]\n{text}" for label, text in fitting.partials)
-    shown = shown or "(No notes.)"
     told = "".join(f"\n\n({note})" for note in notes)
     return Prepared(
-        f"{shown}{told}\n\n{reduction}",
+        f"{shown or '(No notes.)'}{told}\n\n{reduction}",
         shown[: 20 * MAX_LINE_CHARS],
         notes,
         limit=limits[0] if limits else None,
@@ -66,22 +65,28 @@ def _kept(reply: str) -> str:
     """Return a document's notes without the parts that say that there is nothing."""
     if "\n" not in reply.strip():
         return "" if _NOTHING.fullmatch(reply) else reply.strip()
-    heads = [*_PART.finditer(reply)]
-    if not heads:
+    parts = _parts(reply)
+    if not parts:
         return "" if _NOTHING.fullmatch(reply) else reply.strip()
-    ends = [head.start() for head in heads[1:]] + [len(reply)]
-    kept = [
-        reply[head.start() : end].strip()
-        for head, end in zip(heads, ends, strict=True)
-        if not _NOTHING.fullmatch(reply[head.end() : end])
-    ]
-    return "\n\n".join(kept)
+    return _joined((head, body) for head, body in parts if not _NOTHING.fullmatch(body))
 
 
 def _parts_read(reply: str) -> str:
     """Return the notes of the parts that were read, of a document of which some were not."""
-    head = _PART.search(reply)
-    return reply[head.start() :] if head else ""
+    return _joined((head, body) for head, body in _parts(reply) if not body.startswith("Error: "))
+
+
+def _parts(reply: str) -> list[tuple[str, str]]:
+    """Return the head and the notes of each part of a document that was read in parts."""
+    heads = [*_PART.finditer(reply)]
+    ends = [*(head.start() for head in heads), len(reply)][1:]
+    return [
+        (head[0], reply[head.end() : end].strip()) for head, end in zip(heads, ends, strict=True)
+    ]
+
+
+def _joined(parts: Iterable[tuple[str, str]]) -> str:
+    return "\n\n".join(f"{head}\n{body}".strip() for head, body in parts)
 
 
 def _left_out(fitting: Fitting) -> tuple[str, ...]:

@@ -204,6 +204,25 @@ def test_map_reduce_that_a_limit_cut_short_says_so(
     assert len(openai_server.received) - before == 3
 
 
+def test_map_reduce_that_could_read_nothing_shows_no_errors_for_passages(
+    openai_server: OpenAiChatServer,
+) -> None:
+    openai_server.script = lambda request: GOOD
+    with rlm_rag.load({f"{n}.md": "Of sheep and wool.\n" * 900 for n in range(2)}) as pages:
+        found = ask(
+            openai_server,
+            pages,
+            "map-reduce",
+            question="What is told?",
+            context_window=2_000,
+            limits=Limits(tokens=40),
+        )
+    assert openai_server.received == []
+    assert found.stop_reason == "budget_tokens"
+    assert "passages" not in found.text
+    assert found.citations == ()
+
+
 def test_map_reduce_says_which_notes_no_reduction_made_fit(openai_server: OpenAiChatServer) -> None:
     def script(request: Received) -> Step | str:
         if request.messages[0]["role"] == "system":
