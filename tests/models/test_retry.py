@@ -284,6 +284,7 @@ def test_an_error_without_a_wish_narrows_nothing() -> None:
     assert limiter.width == 8
 
 
+@pytest.mark.deep
 def test_a_server_that_is_too_slow_for_so_much_is_sent_less_and_then_more_again(
     openai_server: OpenAiChatServer,
 ) -> None:

@@ -267,6 +267,7 @@ dear, n, same = Dear(), 1, ['same']
 """
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("crash", "kept"),
     [(CRASH, "2"), ("import os\ngetattr(os, '_ex' + 'it')(1)", "1")],
