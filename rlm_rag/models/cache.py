@@ -25,6 +25,7 @@ _FILE_NAME = "replies.sqlite"
 _LAYOUT = 1
 # How long one process waits for another's write; the reply is sent for again, or not kept, after.
 _BUSY_SECONDS = 5.0
+_BUSY_PAUSE_SECONDS = 0.005
 # Eviction takes more than one row, so that a full cache does not evict at each reply.
 _EVICTED_SHARE = 0.1
 # A row's last use is written when it is older than this, so that most hits only read.
@@ -98,8 +99,7 @@ class ReplyCache:
             return work(self._opened())
         except sqlite3.OperationalError as error:
             # Another process's lock, or a full disk: this reply only.
-            busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-            if self._database is None and not busy:
+            if self._database is None and not _is_busy(error):
                 self.failure = f"the cache {self._path} cannot be opened: {error}"
             return None
         except sqlite3.DatabaseError:
@@ -120,8 +120,21 @@ class ReplyCache:
             return None
 
     def _opened(self) -> sqlite3.Connection:
-        if self._database is not None:
-            return self._database
+        """Return the open file; where others are about to make it, wait for them here.
+
+        SQLite itself does not wait for a lock that a change of the journal mode meets.
+        """
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while self._database is None:
+            try:
+                self._database = self._connected()
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(_BUSY_PAUSE_SECONDS)
+        return self._database
+
+    def _connected(self) -> sqlite3.Connection:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # SQLite gives its side files the mode of the file itself.
         descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -143,7 +156,6 @@ class ReplyCache:
         except BaseException:
             database.close()
             raise
-        self._database = database
         return database
 
     def _close(self) -> None:
@@ -179,6 +191,10 @@ class ReplyCache:
             for name in ("page_count", "freelist_count", "page_size")
         )
         return int((pages - free) * size)
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _completion(row: str) -> Completion | None:
