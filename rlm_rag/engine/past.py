@@ -8,12 +8,13 @@ goes on by itself, and a replayed one ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from rlm_rag.engine.admission import LimitReached
 from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.carried import Carried
+from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.recorded import Call, Recorded, read_recorded
 from rlm_rag.engine.sameness import asked as digest
 from rlm_rag.engine.sameness import (
@@ -101,22 +102,24 @@ class Past:
         """Yield every call that was sent, and what it cost."""
         return ((call.sent, call.cost) for call in self._recorded.calls)
 
-    def seen(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield the lines of the corpus that were shown or sent: in which way, path, range."""
-        for event in self._recorded.delegated:
-            yield "delegated", event.path, event.first, event.last
-        for answers in self._recorded.answers.values():
-            for answer in answers:
-                if isinstance(answer, events.Retrieved):
-                    way = "read" if answer.name == "read" else "searched"
-                    yield from ((way, str(p), int(a), int(b)) for p, a, b in answer.seen)
+    def coverage(self, within: Collection[str] | None = None) -> Coverage:
+        """Return the lines of the corpus that were shown or sent, and the root's look-ups.
 
-    def looked(self) -> Iterator[events.Retrieved]:
-        """Yield the look-ups of the root that were answered."""
+        `within` are the documents that the root sees, None for all.
+        """
+        coverage = Coverage()
+        for event in self._recorded.delegated:
+            coverage.delegated(event.path, event.first, event.last)
         for (run, *_), answers in self._recorded.answers.items():
             for answer in answers:
-                if run == self._root and isinstance(answer, events.Retrieved) and not answer.error:
-                    yield answer
+                if not isinstance(answer, events.Retrieved):
+                    continue
+                record = coverage.read if answer.name == "read" else coverage.searched
+                for path, first, last in answer.seen:
+                    record(str(path), int(first), int(last))
+                if run == self._root and not answer.error:
+                    _looked(coverage, answer, within)
+        return coverage
 
     def turn(self, run: str, turn: int) -> Sequence[Mapping[str, str]] | None:
         """Return what the root model was told new in a turn, None where it was not reached."""
@@ -345,6 +348,12 @@ class Past:
             return False
         check_same(f"the answer of {event.run}", event.text, end.text)
         return True
+
+
+def _looked(coverage: Coverage, found: events.Retrieved, within: Collection[str] | None) -> None:
+    coverage.looked(found.name, found.arguments)
+    if found.name == "grep_context" and not found.result.get("error"):
+        coverage.grepped(found.arguments.get("path_glob"), within)
 
 
 def _prompt_of(messages: Sequence[Mapping[str, str]]) -> Prompt:

@@ -187,15 +187,7 @@ class Run:
         )
         for sent, usage in self._past.spent():
             budget.carry_over(sent, usage)
-        coverage = Coverage()
-        for way, path, first, last in self._past.seen():
-            record = {"read": coverage.read, "delegated": coverage.delegated}.get(way)
-            (record or coverage.searched)(path, first, last)
-        for found in self._past.looked():
-            coverage.looked(found.name, found.arguments)
-            if found.name == "grep_context" and not found.result.get("error"):
-                coverage.grepped(found.arguments.get("path_glob"))
-        return budget, coverage
+        return budget, self._past.coverage()
 
     def _open_recorder(self) -> Recorder:
         if self._past.run_id:
@@ -214,7 +206,9 @@ class Run:
         listener = self._options.on_event
         if past.is_over:
             return Recorder(None, listener=listener, known=past.knows)
-        recorder = Recorder(past.path, listener=listener, known=past.knows, after=past.lines)
+        # The past of one that went on elsewhere is in no file of this machine.
+        path = None if self._options.trace is False else past.path
+        recorder = Recorder(path, listener=listener, known=past.knows, after=past.lines)
         recorder.record(
             events.Resumed(
                 run=self._run_id, limits=asdict(self._options.limits), version=__version__

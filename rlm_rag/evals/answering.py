@@ -12,9 +12,13 @@ from pathlib import Path
 from rlm_rag.api import SearchableCorpus
 from rlm_rag.engine.answer import Answer
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.loop_thread import loop_thread
+from rlm_rag.engine.past import Past
 from rlm_rag.engine.pool import Share
 from rlm_rag.engine.recorded import usage_of
+from rlm_rag.engine.run import Run
 from rlm_rag.errors import (
+    DivergedError,
     ModelKeyError,
     ModelNotFoundError,
     RlmRagError,
@@ -28,7 +32,8 @@ from rlm_rag.indexes.requests import MAX_QUERY_CHARS, SearchRequest, SearchResul
 from rlm_rag.models.base import Usage
 from rlm_rag.rlm import RLM
 from rlm_rag.setting_table import STRATEGIES
-from rlm_rag.trace.events import Event, ReplyReceived, Retrieved, RunStarted
+from rlm_rag.trace.events import CallSent, Event, ReplyReceived, Retrieved, RunStarted
+from rlm_rag.trace.reader import Trace
 
 RANKED_WINDOWS = 400
 """Windows that retrieval alone is asked for; published rules look at 100 documents at most."""
@@ -42,22 +47,45 @@ FATAL = (UsageError, ModelKeyError, ModelNotFoundError, SandboxUnavailableError)
 class Watch:
     """What a run tells while it is under way: how deep it goes, what it sees and costs.
 
-    `tell` is told it too.
+    `tell` is told it too, unless it is of the `past`. `by_role` has what was replied to,
+    `lost` what those calls of the past may have cost whose replies died with their node.
     """
 
     tell: Callable[[Event], None] | None = None
     depth: int = 0
-    usage: Usage = field(default_factory=Usage)
+    by_role: dict[str, Usage] = field(default_factory=dict)
+    lost: Usage = field(default_factory=Usage)
     spans: dict[tuple[str, int, int], None] = field(default_factory=dict)
+    _sent: dict[tuple[str, int], CallSent] = field(default_factory=dict)
+
+    def past(self, trace: Trace) -> None:
+        """Take what the run had told where it began."""
+        for event in trace.events:
+            self._take(event)
+        for sent in self._sent.values():
+            self.lost += usage_of({"calls": 1, **sent.estimate})
+        self._sent.clear()
 
     def __call__(self, event: Event) -> None:
         if self.tell is not None:
             self.tell(event)
+        self._take(event)
+
+    @property
+    def usage(self) -> Usage:
+        """What was replied to."""
+        return sum(self.by_role.values(), Usage())
+
+    def _take(self, event: Event) -> None:
         match event:
             case RunStarted():
                 self.depth = max(self.depth, event.depth)
+            case CallSent():
+                self._sent[event.run, event.call] = event
             case ReplyReceived():
-                self.usage += usage_of(event.usage)
+                role = self._sent.pop((event.run, event.call)).role
+                usage = usage_of(event.usage)
+                self.by_role[role] = self.by_role.get(role, Usage()) + usage
             case Retrieved():
                 self.spans.update(((path, a, b), None) for path, a, b in event.seen)
 
@@ -89,17 +117,25 @@ class Answering:
         self._tell = tell
 
     async def __call__(
-        self, record: Record, corpus: SearchableCorpus, traces: Path | None
+        self,
+        record: Record,
+        corpus: SearchableCorpus,
+        traces: Path | None,
+        *,
+        before: Trace | None = None,
     ) -> Record:
         """Return the record of a sample with its answer, or with what its run failed with.
 
+        Without `traces` a run can go on from what it came to `before`, elsewhere.
+
         Raises:
+            DivergedError: it does something else now.
             RlmRagError: one of `FATAL`.
         """
         if record.strategy == RETRIEVAL_ONLY:
             return await self._ranked(record, corpus, record.query or record.question)
         if record.strategy in STRATEGIES:
-            return await self._answered(record, corpus, traces)
+            return await self._answered(record, corpus, traces, before or Trace(Path(), ()))
         return await self._by_system(record, corpus)
 
     async def _ranked(self, record: Record, corpus: SearchableCorpus, query: str) -> Record:
@@ -118,10 +154,11 @@ class Answering:
         )
 
     async def _answered(
-        self, record: Record, corpus: SearchableCorpus, traces: Path | None
+        self, record: Record, corpus: SearchableCorpus, traces: Path | None, before: Trace
     ) -> Record:
-        watch, share = Watch(self._tell), self._share()
-        started = time.perf_counter()
+        watch, share, past = Watch(self._tell), self._share(), Past(before)
+        watch.past(before)
+        started = time.perf_counter() - past.elapsed_seconds
         options = self._models.options()
         options["limits"] = self._limits
         options["headers"] = self._headers
@@ -129,11 +166,17 @@ class Answering:
         options["trace"] = traces or False
         options["on_event"] = watch
         options["share"] = share
-        rlm = RLM(**options)
+        run = Run(
+            corpus=corpus,
+            retriever=corpus.ready_retriever(),
+            question=record.question,
+            options=RLM(**options).options,
+            past=past,
+        )
         record = replace(record, model=self._models.model)
         try:
-            answer = await rlm.ask_async(corpus, record.question)
-        except FATAL:
+            answer = await loop_thread().awaited(run.execute())
+        except (DivergedError, *FATAL):
             raise
         except RlmRagError as error:
             failed = _under_way(record, watch, started, traces)
@@ -175,8 +218,11 @@ def _under_way(record: Record, watch: Watch, started: float, traces: Path | None
         record,
         depth=watch.depth,
         retrieved=watch.retrieved,
-        usd=usage.usd,
+        usd=(usage + watch.lost).usd,
         calls=usage.calls,
+        cached_calls=usage.cached_calls,
+        root=Spent.of(watch.by_role.get("root", Usage())),
+        sub=Spent.of(watch.by_role.get("sub", Usage())),
         seconds=_since(started),
         trace=None if not files or traces is None else below(files[-1], traces),
         at=now(),
@@ -189,17 +235,11 @@ def below(file: Path, traces: Path) -> str:
 
 
 def _with_answer(record: Record, answer: Answer) -> Record:
-    roles = {role: Spent.of(usage) for role, usage in answer.by_role.items()}
     return replace(
         record,
         answer=answer.text,
         cited=tuple(dict.fromkeys(each.path for each in answer.citations if each.verified)),
         stop_reason=answer.stop_reason,
-        usd=answer.usage.usd,
-        calls=answer.usage.calls,
-        cached_calls=answer.usage.cached_calls,
-        root=roles.get("root", Spent()),
-        sub=roles.get("sub", Spent()),
         iterations=answer.iterations,
     )
 

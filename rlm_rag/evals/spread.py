@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from rlm_rag.api import SearchableCorpus
 from rlm_rag.distributed.desk import Terms
 from rlm_rag.distributed.remote import RemoteAccount
+from rlm_rag.distributed.spool import run_on, trace_of
 from rlm_rag.distributed.spreading import fan_out
 from rlm_rag.distributed.work import Account, Copied, Listener, Node, Opening
 from rlm_rag.engine.limits import Limits
-from rlm_rag.errors import ClusterError
+from rlm_rag.errors import ClusterError, DivergedError
 from rlm_rag.evals.answering import Answering, below
 from rlm_rag.evals.config import Models
 from rlm_rag.evals.record import Record
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SampleWork:
-    """Answers one sample on a node; tells the events of its run."""
+    """Answers one sample on a node; tells the events of its run, but what was `told` before."""
 
     record: Record
     copied: Copied
@@ -36,6 +37,7 @@ class SampleWork:
     limits: Limits
     headers: Mapping[str, str]
     account: Account
+    told: bytes
 
     async def __call__(self, node: Node) -> Record:
         opening = Opening(SearchableCorpus, self.copied)
@@ -47,7 +49,7 @@ class SampleWork:
             headers=self.headers,
             tell=node.tell,
         )
-        return await answering(self.record, corpus, None)
+        return await answering(self.record, corpus, None, before=trace_of(self.told))
 
 
 class Traces:
@@ -101,20 +103,22 @@ class SpreadAnswers:
         Raises:
             RlmRagError: what keeps every sample from being answered.
         """
-        work = SampleWork(
-            record,
-            Copied.of(corpus),
-            self._models,
-            self._limits,
-            self._headers,
-            self._account,
-        )
-        written = Traces(traces)
-        try:
-            answered: Record = await self._fan.run(
-                lambda: work, Listener(written.take), corpus=corpus
+        copied, written = Copied.of(corpus), Traces(traces)
+
+        def made(told: bytes) -> SampleWork:
+            return SampleWork(
+                record,
+                copied,
+                self._models,
+                self._limits,
+                self._headers,
+                self._account,
+                told,
             )
-        except ClusterError as error:
+
+        try:
+            answered: Record = await run_on(self._fan, made, Listener(written.take), corpus=corpus)
+        except (ClusterError, DivergedError) as error:
             answered = record.failed(error.kind, error.message)
         finally:
             path = written.close()

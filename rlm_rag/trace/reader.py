@@ -91,7 +91,7 @@ def read_trace(path: Path) -> Trace:
     torn = False
     for number, line, last in _lines(path):
         try:
-            record = _record(line)
+            record = record_of(line)
             if record.line != number:
                 raise ValueError(f"it was written as line {record.line}")
         except _NewerTraceError as error:
@@ -132,7 +132,12 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
         ) from error
 
 
-def _record(line: bytes) -> Record:
+def record_of(line: bytes) -> Record:
+    """Return what a line of a trace holds.
+
+    Raises:
+        ValueError, RecursionError: it is damaged, or of a newer version.
+    """
     entry = json.loads(line)
     if not isinstance(entry, dict):
         raise ValueError("it is not an object")

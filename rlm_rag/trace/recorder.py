@@ -141,7 +141,7 @@ class Recorder(Closing):
         self._fd, self._sync, self._torn = fd, BackgroundSync(fd), True
 
     def _write(self, fd: int, event: Event) -> None:
-        line = _line(event, self._lines + 1)
+        line = line_of(event, self._lines + 1)
         if self._size + len(line) > MAX_BYTES:
             self._failure = f"the trace {self._path} ends early: it may have {MAX_BYTES:,} bytes"
             self._release()
@@ -191,7 +191,12 @@ class Recorder(Closing):
         )
 
 
-def _line(event: Event, number: int) -> bytes:
+def line_of(event: Event, number: int) -> bytes:
+    """Return an event as a line of a trace, the one of that number, written now.
+
+    Raises:
+        TypeError: a field of the event is not JSON.
+    """
     entry: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "type": event.type,
