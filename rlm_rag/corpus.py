@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Self, TypeVar, overload
 
 from rlm_rag.closing import Closing
 from rlm_rag.errors import PackedCorpusError
+from rlm_rag.holes import write_holes
 from rlm_rag.lines import split_lines
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import pack
@@ -185,7 +186,37 @@ class Corpus(Sequence[Document], Closing):
 
     def byte_counts(self) -> Iterator[int]:
         """Yield every document's length in UTF-8 bytes, in the documents' order."""
-        return (len(self._packed.content_bytes(number)) for number in range(len(self._packed)))
+        return map(self._packed.size, range(len(self._packed)))
+
+    @property
+    def has_holes(self) -> bool:
+        """Whether texts lie elsewhere until they are asked for."""
+        return self._packed.has_holes
+
+    def lacking(self, documents: Iterable[int | str]) -> tuple[int, ...]:
+        """Return the numbers of those documents, given by number or path, whose text is not here.
+
+        A path that is none is left out.
+        """
+        packed = self._packed
+        if not packed.has_holes:
+            return ()
+        found = (packed.index_of(one) if isinstance(one, str) else one for one in documents)
+        numbers = dict.fromkeys(number for number in found if number is not None)
+        return tuple(number for number in numbers if not packed.holds(number))
+
+    def write_holes(self, path: Path) -> None:
+        """Write a packed file of its documents with holes for all texts.
+
+        Raises:
+            PackedCorpusError: it cannot be written.
+        """
+        write_holes(self._packed, path)
+
+    def lines_of(self, path: str) -> int | None:
+        """Return how many lines the document of exactly that path has; None where there is none."""
+        number = self._packed.index_of(path)
+        return None if number is None else self._packed.line_count(number)
 
     @overload
     def get(self, path: str) -> Document | None: ...
@@ -241,6 +272,6 @@ class Corpus(Sequence[Document], Closing):
             path=packed.path(number),
             content=packed.content(number),
             line_count=packed.line_count(number),
-            size_bytes=len(packed.content_bytes(number)),
+            size_bytes=packed.size(number),
             encoding=packed.encoding(number),
         )

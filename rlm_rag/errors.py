@@ -71,6 +71,12 @@ class PackedCorpusError(RlmRagError):
     kind = "packed_corpus"
 
 
+class NotHeldError(PackedCorpusError):
+    """The text of a document that lies elsewhere, and was not or cannot be fetched."""
+
+    kind = "not_held"
+
+
 class RetrievalError(RlmRagError):
     """A retrieval request that cannot be served: bad pattern, unknown path, dead index."""
 

@@ -6,6 +6,10 @@ index, outline, hit and citation uses this count. Standard library alone: sandbo
 import it.
 
 Layout, little-endian: magic | contents | paths | rows | path order | encodings | trailer.
+
+A file with holes has none of the contents when it is written, and a byte for each document, its
+mark, between contents and paths: 0 while the document's text is not there. Whoever fills a text
+in changes the mark afterwards, and whoever takes one away sets it to 0 before.
 """
 
 from __future__ import annotations
@@ -14,12 +18,12 @@ import mmap
 import os
 import struct
 
-from rlm_rag.errors import PackedCorpusError
+from rlm_rag.errors import NotHeldError, PackedCorpusError
 
 # `typing` would be a sixth of the time that a sandboxed worker takes to start.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import TracebackType
     from typing import Any
 
@@ -31,6 +35,8 @@ MAGIC = b"RLMPACK\x03"
 # path offset, path bytes, encoding number, content offset, content bytes, lines, digest
 ROW = struct.Struct("<QIIQQQ16s")
 DIGEST_BYTES = 16
+# A text may be taken away between its coming and its being read; then it is asked for itself.
+_TRIES = 4
 ORDER = struct.Struct("<Q")
 # documents, content bytes, lines, offset of: paths, rows, order, encodings; shape; sha256; magic
 TRAILER = struct.Struct("<QQQQQQQ16s32s8s")
@@ -65,10 +71,12 @@ class PackedCorpus:
         "_fingerprint",
         "_line_total",
         "_map",
+        "_marks_at",
         "_order_at",
         "_rows_at",
         "_shape",
         "_view",
+        "source",
     )
 
     def __init__(self, mapped: mmap.mmap) -> None:
@@ -79,7 +87,10 @@ class PackedCorpus:
         self._line_total: int
         self._shape: str
         self._fingerprint: str
+        self._marks_at: int | None = None
         self._encodings: tuple[str | None, ...] | None = None
+        self.source: Callable[[int, bool], bytes | None] | None = None
+        """Asked for a document in a hole: to fill it in, or, of a file it cannot, for its text."""
         self._read_trailer()
 
     @classmethod
@@ -154,9 +165,43 @@ class PackedCorpus:
         return _decode(self.content_bytes(number))
 
     def content_bytes(self, number: int) -> memoryview:
-        """Return a document's text as UTF-8 (lone surrogates passed), without a copy."""
+        """Return a document's text as UTF-8 (lone surrogates passed), without a copy.
+
+        Of a file with holes it is one, fetched by `source` where it is not there.
+
+        Raises:
+            NotHeldError: it is not there, and nobody fetches it.
+        """
         row = self._row(number)
-        return self._slice(row[3], row[4], self._content_end)
+        content = self._slice(row[3], row[4], self._content_end)
+        if self._marks_at is None or not row[4]:
+            return content
+        return memoryview(self._held(number, content))
+
+    def size(self, number: int) -> int:
+        """Return the length of a document's text in UTF-8 bytes."""
+        size: int = self._row(number)[4]
+        return size
+
+    @property
+    def has_holes(self) -> bool:
+        """Whether texts may not be here before they are asked for."""
+        return self._marks_at is not None
+
+    def holds(self, number: int) -> bool:
+        """Tell whether a document's text is here now."""
+        size = self.size(number)
+        return self._marks_at is None or not size or self._view[self._marks_at + number] != 0
+
+    def place(self, number: int) -> int:
+        """Return where in the file a document's text begins."""
+        place: int = self._row(number)[3]
+        return place
+
+    def mark_place(self, number: int) -> int:
+        """Return where in a file with holes a document's mark is."""
+        assert self._marks_at is not None
+        return self._marks_at + number
 
     def line_count(self, number: int) -> int:
         """Return how many lines a document has."""
@@ -244,6 +289,10 @@ class PackedCorpus:
         self._count, content_bytes, self._line_total = trailer[:3]
         self._content_end = len(MAGIC) + content_bytes
         paths_at, self._rows_at, self._order_at, self._encodings_at = trailer[3:7]
+        if self._count and paths_at == self._content_end + self._count:
+            self._marks_at = self._content_end
+        elif paths_at != self._content_end:
+            raise _damaged("its tables do not fit together")
         spans = (
             (self._content_end, paths_at, 0),
             (paths_at, self._rows_at, 0),
@@ -265,6 +314,24 @@ class PackedCorpus:
         if self._map is None:
             raise ValueError("this packed corpus is closed")
         return ROW.unpack_from(self._view, self._rows_at + number * ROW.size)
+
+    def _held(self, number: int, content: memoryview) -> bytes:
+        """Return a text that may be filled in, and taken away again, at any moment."""
+        assert self._marks_at is not None
+        place = self._marks_at + number
+        for attempt in range(_TRIES):
+            mark = self._view[place]
+            if mark:
+                data = bytes(content)
+                if self._view[place] == mark:
+                    return data
+                continue
+            if self.source is None:
+                break
+            given = self.source(number, attempt > 0)
+            if given is not None:
+                return given
+        raise NotHeldError(f"The text of {self.path(number)} is not on this machine.")
 
     def _path_bytes(self, number: int) -> memoryview:
         row = self._row(number)

@@ -28,6 +28,27 @@ _WRITE_BUFFER_BYTES = 1 << 20
 _OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+class Described(NamedTuple):
+    """What is told of a document besides its text; the digest is that of a packed corpus."""
+
+    path: str
+    size_bytes: int
+    line_count: int
+    digest: bytes
+    encoding: str | None = None
+
+    @classmethod
+    def of(cls, corpus: PackedCorpus, number: int) -> Described:
+        """Return what a packed corpus tells of a document."""
+        return cls(
+            corpus.path(number),
+            corpus.size(number),
+            corpus.line_count(number),
+            corpus.digest(number),
+            corpus.encoding(number),
+        )
+
+
 class StoredText(NamedTuple):
     """The content of a document as another packed corpus holds it."""
 
@@ -109,7 +130,8 @@ class PackedWriter:
     """Streams documents into a packed corpus file, which appears at `path` only when closed.
 
     Memory grows with the number of documents, not with their size. As a context manager it
-    closes on success and aborts on an exception; an aborted write leaves nothing behind.
+    closes on success and aborts on an exception; an aborted write leaves nothing behind. A file
+    written with `holes` is sparse, and its texts can be filled in later (`holes.Holes`).
 
     Raises:
         PackedCorpusError: the file could not be written (full disk, no permission).
@@ -122,6 +144,7 @@ class PackedWriter:
         "_encodings",
         "_fd",
         "_line_total",
+        "_marks",
         "_offset",
         "_partial",
         "_path",
@@ -131,7 +154,9 @@ class PackedWriter:
         "_shape",
     )
 
-    def __init__(self, path: str | os.PathLike[str], *, shape: str = "documents") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, shape: str = "documents", holes: bool = False
+    ) -> None:
         if shape not in SHAPES:
             raise ValueError(f"shape must be one of {', '.join(SHAPES)}, not {shape!r}")
         self._shape = shape
@@ -141,6 +166,7 @@ class PackedWriter:
         self._encodings: dict[str | None, int] = {None: 0}
         self._paths: dict[bytes, int] = {}
         self._rows = bytearray()
+        self._marks: bytearray | None = bytearray() if holes else None
         self._path_bytes = 0
         self._line_total = 0
         self._offset = 0
@@ -185,6 +211,27 @@ class PackedWriter:
             corpus.line_count(number),
             corpus.digest(number),
         )
+
+    def leave(self, told: Described) -> None:
+        """Append a document without its text, to a file with holes.
+
+        Raises:
+            SourceError: a document of that path was added before.
+            PackedCorpusError: the file could not be written.
+            ValueError: the writer was closed, or its file has no holes.
+        """
+        if self._fd is None or self._marks is None:
+            raise ValueError("this packed corpus is closed, or has no holes")
+        try:
+            self._flush()
+            os.lseek(self._fd, told.size_bytes, os.SEEK_CUR)
+        except OSError as error:
+            self._discard()
+            raise self._failure(error) from error
+        name, size = encode(told.path), told.size_bytes
+        self._append_row(name, size, told.encoding, told.line_count, told.digest)
+        self._offset += size
+        self._marks.append(0)
 
     def so_far(self) -> SoFar:
         """Say what lies in which file by now.
@@ -245,19 +292,25 @@ class PackedWriter:
     def _append(
         self, name: bytes, body: bytes | memoryview, encoding: str | None, lines: int, digest: bytes
     ) -> None:
+        self._append_row(name, len(body), encoding, lines, digest)
+        self._write(body)
+        if self._marks is not None:
+            self._marks.append(1)
+
+    def _append_row(
+        self, name: bytes, size: int, encoding: str | None, lines: int, digest: bytes
+    ) -> None:
         if name in self._paths:
             path = name.decode("utf-8", "surrogatepass")
             raise SourceError(
                 f"Two documents have the path {path!r}.", hint="Give each document its own path."
             )
         self._digest.update(digest)
-        start = self._offset
-        self._write(body)
         number = self._encodings.setdefault(encoding, len(self._encodings))
         self._paths[name] = len(self._paths)
         # Counted from the first path, whose own place is known at the end.
         place = self._path_bytes
-        self._rows += ROW.pack(place, len(name), number, start, len(body), lines, digest)
+        self._rows += ROW.pack(place, len(name), number, self._offset, size, lines, digest)
         self._path_bytes += len(name)
         self._line_total += lines
 
@@ -285,16 +338,18 @@ class PackedWriter:
     def _tables(self) -> bytearray:
         """Return all that follows the contents, where these end here."""
         content_end = self._offset
-        tables = bytearray().join(self._paths)
+        tables = bytearray(self._marks or b"")
+        paths_offset = content_end + len(tables)
+        tables += b"".join(self._paths)
         rows_offset = content_end + len(tables)
         for place, *rest in ROW.iter_unpack(self._rows):
-            tables += ROW.pack(content_end + place, *rest)
+            tables += ROW.pack(paths_offset + place, *rest)
         order_offset = content_end + len(tables)
         for name in sorted(self._paths):
             tables += ORDER.pack(self._paths[name])
         encodings_offset = content_end + len(tables)
         tables += "\n".join(name or "" for name in self._encodings).encode()
-        offsets = (content_end, rows_offset, order_offset, encodings_offset)
+        offsets = (paths_offset, rows_offset, order_offset, encodings_offset)
         totals = (len(self._paths), content_end - len(MAGIC), self._line_total)
         shape, digest = self._shape.encode("ascii"), self._digest.digest()
         tables += TRAILER.pack(*totals, *offsets, shape, digest, MAGIC)

@@ -19,6 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "counts",
         "packed",
         "packing",
+        "holes",
         "globs",
         "scratch",
         "kept",

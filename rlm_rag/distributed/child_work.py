@@ -10,11 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rlm_rag.corpus import Corpus
+from rlm_rag.distributed.copying import Copying
 from rlm_rag.distributed.desk import Terms
 from rlm_rag.distributed.heard import Heard
+from rlm_rag.distributed.relayed import RelayedRetriever, text_for
 from rlm_rag.distributed.remote import RemoteAccount
 from rlm_rag.distributed.spreading import fan_out
-from rlm_rag.distributed.work import Account, Copied, Listener, Node, Opening
+from rlm_rag.distributed.work import Account, Copied, Copy, Listener, Node, Opening
 from rlm_rag.engine.added import Added
 from rlm_rag.engine.admission import Amounts
 from rlm_rag.engine.budget import Budget
@@ -33,32 +35,14 @@ from rlm_rag.engine.threads import called
 from rlm_rag.engine.tree import Assignment, Parent, Spread, Tree
 from rlm_rag.engine.view import View
 from rlm_rag.errors import ClusterError, RlmRagError
-from rlm_rag.indexes.requests import Request, Result, Retriever
+from rlm_rag.holes import Holes
+from rlm_rag.indexes.requests import HoldRequest, Retriever
 from rlm_rag.sandbox.layers import choose_layer
 from rlm_rag.trace.events import Event
 from rlm_rag.trace.recorder import Recorder
 
 if TYPE_CHECKING:
     from rlm_rag.distributed.fan_out import FanOut
-
-
-class RelayedRetriever:
-    """Has requests answered where the root runs, by the index that is there."""
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-
-    async def retrieve(self, request: Request) -> Result:
-        """Answer one request.
-
-        Raises:
-            RetrievalError: as the index there.
-        """
-        result: Result = await self._node.ask(request)
-        return result
-
-    async def aclose(self) -> None:
-        """Nothing of it is open here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +60,7 @@ class ChildWork:
     options: RunOptions
     asks_person: bool
     account: Account
+    copy_name: str
     copied: Copied
     paths: tuple[str, ...] | None
     added: Mapping[str, str]
@@ -86,7 +71,8 @@ class ChildWork:
     async def __call__(self, node: Node) -> LeafReply:
         account = node.account(self.account)
         options = replace(self.options, share=account.share())
-        corpus = node.corpora.opened(self.copied.fingerprint, Opening(Corpus, self.copied))
+        corpus = node.corpora.opened(self.copy_name, Opening(Corpus, self.copied))
+        holes = node.corpora.opened(self.copy_name, Holes) if corpus.has_holes else None
         async with options.lineup() as lineup:
             assignment = Assignment(
                 run_id=self.run_id,
@@ -96,7 +82,7 @@ class ChildWork:
                 parent=self.parent,
             )
             tree = await self._tree(node, options, lineup, account, CitationCheck(corpus))
-            view = self._view(corpus, RelayedRetriever(node))
+            view = self._view(corpus, RelayedRetriever(node, holes))
             try:
                 return await run_child(tree, assignment, view, open_rlm)
             finally:
@@ -147,10 +133,13 @@ class ChildWork:
 class _Children:
     """Has children run on the nodes of a cluster, within one account."""
 
-    def __init__(self, fan: FanOut, account: Account, options: RunOptions) -> None:
+    def __init__(
+        self, fan: FanOut, account: Account, options: RunOptions, copying: Copying
+    ) -> None:
         self._fan = fan
         self._account = account
         self._options = options.away()
+        self._copying = copying
 
     async def run(self, made: Callable[[], Assignment], tree: Tree, view: View) -> LeafReply:
         """Run a child of `tree` over the documents of `view` on a node, and record it here."""
@@ -162,21 +151,25 @@ class _Children:
             else:
                 heard.take(item)
 
+        copy = await self._copying.of(view.corpus)
+
         def begun() -> ChildWork:
             # What died with its node is no part of the child that takes its place.
             heard.lose()
-            return self._work(made(), tree, view)
+            return self._work(made(), tree, view, copy)
 
         async def answer(item: Any) -> Any:
             if isinstance(item, Question):
                 return await _answered_by_person(item, tree)
+            if isinstance(item, HoldRequest):
+                return await text_for(item, view)
             return await view.relayed(item)
 
         with metered() as meter:
             listener = Listener(hear, answer)
             try:
                 try:
-                    reply: LeafReply = await self._fan.run(begun, listener, corpus=view.corpus)
+                    reply: LeafReply = await self._fan.run(begun, listener, copy=copy)
                 finally:
                     heard.lose()
             except RlmRagError as error:
@@ -184,7 +177,7 @@ class _Children:
                 return lost(error, meter.usage)
         return reply
 
-    def _work(self, assignment: Assignment, tree: Tree, view: View) -> ChildWork:
+    def _work(self, assignment: Assignment, tree: Tree, view: View, copy: Copy) -> ChildWork:
         return ChildWork(
             run_id=assignment.run_id,
             question=assignment.question,
@@ -194,6 +187,7 @@ class _Children:
             options=self._options,
             asks_person=tree.host.offers.ask_user is not None,
             account=self._account,
+            copy_name=copy.name,
             copied=Copied.of(view.corpus),
             paths=view.within,
             added=dict(view.added.documents),
@@ -219,10 +213,11 @@ class SpreadChildren:
         fan = await fan_out(self._address)
         limits = options.limits
         account = await fan.opened(Terms(concurrency=limits.concurrency, limits=limits))
-        own = fan.account(account)
+        own, copying = fan.account(account), Copying()
         try:
-            yield Spread(own.share(), own, _Children(fan, account, options))
+            yield Spread(own.share(), own, _Children(fan, account, options, copying))
         finally:
+            copying.close()
             fan.close(account)
 
 

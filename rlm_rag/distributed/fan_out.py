@@ -17,18 +17,27 @@ import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from rlm_rag.corpus import Corpus
 from rlm_rag.distributed.desk import Desk, Terms
 from rlm_rag.distributed.ray_host import RayLine, WorkHost
 from rlm_rag.distributed.ray_shards import nodes_up
 from rlm_rag.distributed.remote import RemoteAccount
-from rlm_rag.distributed.work import Account, Done, Failed, Listener, Message, Question, Told, Work
+from rlm_rag.distributed.work import (
+    Account,
+    Copy,
+    Done,
+    Failed,
+    Listener,
+    Message,
+    Question,
+    Told,
+    Work,
+)
 from rlm_rag.errors import ClusterError, RetrievalError, RlmRagError
+from rlm_rag.holes import pieces_of
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.stamp import stamp_of
 
 _TRIES = 3
-_CHUNK_BYTES = 8 << 20
 _START_SECONDS = 90.0
 # How long a list of the nodes that are up is believed, so that new ones are soon of use.
 _GLANCE_SECONDS = 10.0
@@ -88,9 +97,9 @@ class FanOut:
         self._line.tell("close", account.name)
 
     async def run(
-        self, made: Callable[[], Work], listener: Listener, *, corpus: Corpus | None = None
+        self, made: Callable[[], Work], listener: Listener, *, copy: Copy | None = None
     ) -> Any:
-        """Have a piece of work done on a node, with a copy of `corpus` there; return its result.
+        """Have a piece of work done on a node, with a `copy` there; return its result.
 
         Where a node dies, `made` gives the work for the next, three times in all.
 
@@ -102,7 +111,7 @@ class FanOut:
             node, host = await self._least_busy()
             self._working[node] += 1
             try:
-                async with self._copied(host, corpus):
+                async with self._copied(host, copy):
                     return await self._done(host, made(), listener)
             except RayActorError:
                 await self._lose(node, host)
@@ -162,33 +171,30 @@ class FanOut:
             task.add_done_callback(answering.discard)
 
     @asynccontextmanager
-    async def _copied(self, host: _Host, corpus: Corpus | None) -> AsyncIterator[None]:
-        """Have a node keep a copy of a corpus, if there is one, for as long as the body runs."""
-        if corpus is None:
+    async def _copied(self, host: _Host, copy: Copy | None) -> AsyncIterator[None]:
+        """Have a node keep a copy, if there is one, for as long as the body runs."""
+        if copy is None:
             yield
             return
-        copying = asyncio.create_task(self._copy(host, corpus))
+        copying = asyncio.create_task(self._copy(host, copy))
         try:
             # Whoever waits no longer leaves it to its end: it is in use from then on.
             await asyncio.wait([copying])
             copying.result()
             yield
         finally:
-            copying.add_done_callback(partial(_release, host.actor, corpus.fingerprint))
+            copying.add_done_callback(partial(_release, host.actor, copy.name))
 
-    async def _copy(self, host: _Host, corpus: Corpus) -> None:
-        """Have a node keep a copy of a corpus, sent once."""
-        lock = host.copying.setdefault(corpus.fingerprint, asyncio.Lock())
+    async def _copy(self, host: _Host, copy: Copy) -> None:
+        """Have a node keep a copy, sent once."""
+        lock = host.copying.setdefault(copy.name, asyncio.Lock())
         async with lock:
-            if await host.actor.use.remote(corpus.fingerprint):
+            if await host.actor.use.remote(copy.name):
                 return
-            size, sent = corpus.packed_path.stat().st_size, 0
-            with corpus.packed_path.open("rb") as file:
-                while sent < size:
-                    data = await asyncio.to_thread(file.read, _CHUNK_BYTES)
-                    ends = sent + len(data) >= size
-                    await host.actor.add.remote(corpus.fingerprint, data, sent == 0, ends)
-                    sent += len(data)
+            pieces = pieces_of(copy.path)
+            while piece := await asyncio.to_thread(next, pieces, None):
+                await host.actor.add.remote(copy.name, *piece)
+            await host.actor.finish.remote(copy.name)
 
     async def _least_busy(self) -> tuple[str, _Host]:
         """Return the node that does the least, and the process there, started if need be."""
@@ -243,9 +249,9 @@ class FanOut:
         await self._line.ask("lose", host.name)
 
 
-def _release(actor: Any, fingerprint: str, copying: asyncio.Task[None]) -> None:
+def _release(actor: Any, name: str, copying: asyncio.Task[None]) -> None:
     if not copying.cancelled() and copying.exception() is None:
-        actor.release.remote(fingerprint)
+        actor.release.remote(name)
 
 
 async def _answer(actor: Any, number: int, question: Question, listener: Listener) -> None:

@@ -51,43 +51,45 @@ class Copies:
         self._users: OrderedDict[str, int] = OrderedDict()
         self._opened: dict[str, dict[Callable[..., Any], Any]] = {}
 
-    def path(self, fingerprint: str) -> Path:
+    def path(self, name: str) -> Path:
         """Return where a copy is, or is to be."""
-        return self._scratch.path / fingerprint
+        return self._scratch.path / name
 
-    def use(self, fingerprint: str) -> bool:
+    def use(self, name: str) -> bool:
         """Keep a copy until `release`; False where there is none."""
-        if fingerprint not in self._users:
+        if name not in self._users:
             return False
-        self._users[fingerprint] += 1
-        self._users.move_to_end(fingerprint)
+        self._users[name] += 1
+        self._users.move_to_end(name)
         return True
 
-    def add(self, fingerprint: str, data: bytes, *, begins: bool, ends: bool) -> None:
-        """Write part of a copy; with the last one it is there, and in use."""
-        part = self.path(f"{fingerprint}.part")
-        with part.open("wb" if begins else "ab") as file:
+    def add(self, name: str, place: int, data: bytes) -> None:
+        """Write part of a copy, at its place in the file; the first one begins it."""
+        with self.path(f"{name}.part").open("r+b" if place else "wb") as file:
+            file.seek(place)
             file.write(data)
-        if ends:
-            part.replace(self.path(fingerprint))
-            self._users[fingerprint] = self._users.get(fingerprint, 0) + 1
 
-    def release(self, fingerprint: str) -> None:
+    def finish(self, name: str) -> None:
+        """Use a copy, all of which was written, until `release`."""
+        self.path(f"{name}.part").replace(self.path(name))
+        self._users[name] = self._users.get(name, 0) + 1
+
+    def release(self, name: str) -> None:
         """No longer use a copy; those that were idle for longest go."""
-        self._users[fingerprint] -= 1
-        idle = [name for name, users in self._users.items() if not users]
-        for name in idle[: max(0, len(idle) - MOST_IDLE)]:
-            del self._users[name]
-            for thing in self._opened.pop(name, {}).values():
+        self._users[name] -= 1
+        idle = [one for one, users in self._users.items() if not users]
+        for one in idle[: max(0, len(idle) - MOST_IDLE)]:
+            del self._users[one]
+            for thing in self._opened.pop(one, {}).values():
                 # It may wait for a process to end.
                 asyncio.get_running_loop().run_in_executor(None, thing.close)
-            self.path(name).unlink()
+            self.path(one).unlink()
 
-    def opened(self, fingerprint: str, opener: Callable[[Path], T]) -> T:
+    def opened(self, name: str, opener: Callable[[Path], T]) -> T:
         """Return what `opener` makes of a copy, made once."""
-        things = self._opened.setdefault(fingerprint, {})
+        things = self._opened.setdefault(name, {})
         if opener not in things:
-            things[opener] = opener(self.path(fingerprint))
+            things[opener] = opener(self.path(name))
         found: T = things[opener]
         return found
 
@@ -105,17 +107,21 @@ class WorkHost:
         """Return what must be the same on all nodes."""
         return stamp_of(Weights())
 
-    async def use(self, fingerprint: str) -> bool:
-        """Keep the copy of a corpus; False where it has to be sent."""
-        return self._copies.use(fingerprint)
+    async def use(self, name: str) -> bool:
+        """Keep the copy of a packed file; False where it has to be sent."""
+        return self._copies.use(name)
 
-    async def add(self, fingerprint: str, data: bytes, begins: bool, ends: bool) -> None:
-        """Write a part of the copy of a corpus."""
-        self._copies.add(fingerprint, data, begins=begins, ends=ends)
+    async def add(self, name: str, place: int, data: bytes) -> None:
+        """Write a part of a copy."""
+        self._copies.add(name, place, data)
 
-    async def release(self, fingerprint: str) -> None:
-        """No longer use the copy of a corpus."""
-        self._copies.release(fingerprint)
+    async def finish(self, name: str) -> None:
+        """Keep a copy, all of which was sent."""
+        self._copies.finish(name)
+
+    async def release(self, name: str) -> None:
+        """No longer use a copy."""
+        self._copies.release(name)
 
     async def run(self, number: int, work: Work) -> AsyncIterator[list[Message]]:
         """Do a piece of work; yield what it says, and at last what it came to."""

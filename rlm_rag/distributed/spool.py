@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlm_rag.corpus import Corpus
-from rlm_rag.distributed.work import Listener, Work
+from rlm_rag.distributed.work import Copy, Listener, Work
 from rlm_rag.errors import DivergedError
 from rlm_rag.trace.events import Event
 from rlm_rag.trace.reader import Trace, record_of
@@ -59,7 +58,7 @@ async def run_on(
     made: Callable[[bytes], Work],
     listener: Listener,
     *,
-    corpus: Corpus | None = None,
+    copy: Copy | None = None,
 ) -> Any:
     """Have work done as `FanOut.run` does; where its node dies, the next goes on with it.
 
@@ -82,7 +81,7 @@ async def run_on(
 
     heard = Listener(hear, listener.answer)
     try:
-        return await fan.run(next_made, heard, corpus=corpus)
+        return await fan.run(next_made, heard, copy=copy)
     except DivergedError:
         spool.forget()
-        return await fan.run(next_made, heard, corpus=corpus)
+        return await fan.run(next_made, heard, copy=copy)

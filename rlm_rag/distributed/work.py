@@ -32,6 +32,18 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """A packed file that nodes have a copy of, and what the copy is known by."""
+
+    name: str
+    path: Path
+
+    @classmethod
+    def of(cls, corpus: Corpus) -> Copy:
+        return cls(corpus.fingerprint, corpus.packed_path)
+
+
+@dataclass(frozen=True, slots=True)
 class Opening(Generic[C]):
     """Opens a node's copy of a corpus, as one of a `kind`; equal ones open it once."""
 
@@ -97,7 +109,7 @@ class Listener:
 class Holding(Protocol):
     """The copies of corpora that a node has."""
 
-    def opened(self, fingerprint: str, opener: Callable[[Path], T]) -> T:
+    def opened(self, name: str, opener: Callable[[Path], T]) -> T:
         """Return what `opener` makes of a copy's packed file, made once and closed with it."""
         ...
 

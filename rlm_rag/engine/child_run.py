@@ -44,6 +44,7 @@ async def run_child(
             return lost(error, meter.usage)
     if not ending.is_answer:
         return replace(failed(ending.text), usage=meter.usage, model=assignment.root.name)
+    await view.hold_cited(ending.text)
     # What a limit left unfinished is an answer in part, as a cut reply is.
     return LeafReply(
         ending.text,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rlm_rag.engine.caller import Caller, Refused
@@ -169,7 +169,7 @@ class Children:
         if paths is None:
             return await self._subcalls.ask(chosen, [Message("user", prompt)], caller=caller)
         room = self._reader.room_tokens(chosen, prompt)
-        texts = list(self._texts(paths))
+        texts = [await self._text(path) for path in paths]
         if sum(map(count_tokens, texts)) > room:
             raise Refused(
                 f"at this depth rlm_query is one call, and its {len(paths)} documents do not fit "
@@ -182,6 +182,8 @@ class Children:
             self._reader.sent_whole(paths)
         return reply
 
-    def _texts(self, paths: Sequence[str]) -> Iterator[str]:
-        for path in paths:
-            yield f"Document {path}:\n{self._view.text(path)}"
+    async def _text(self, path: str) -> str:
+        try:
+            return f"Document {path}:\n{await self._view.fetched(path)}"
+        except RetrievalError as error:
+            raise Refused(str(error)) from error

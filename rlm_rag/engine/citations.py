@@ -13,6 +13,7 @@ from typing import Any, Literal
 from rlm_rag.corpus import Corpus, Document
 from rlm_rag.engine.places import Place, find_places
 from rlm_rag.engine.quotes import end_of, fold, is_long, readings, spellings
+from rlm_rag.errors import NotHeldError
 
 MAX_VERIFIED_LINES = 60
 MAX_NAME_WORDS = 2
@@ -78,20 +79,21 @@ def check_citations(text: str, corpus: Corpus) -> tuple[Citation, ...]:
     of `src/retry.py`, means that document.
     """
 
-    def exists(path: str) -> bool:
-        return not path.startswith(ADDED_PREFIX) and corpus.__contains__(path)
-
-    places = _resolved(find_places(text, exists), exists, corpus)
+    places = _places(text, corpus)
     by_path: dict[str, list[int]] = {}
     for number, place in enumerate(places):
         by_path.setdefault(place.path, []).append(number)
     checked: dict[int, Citation] = {}
     for path, numbers in by_path.items():
-        document = corpus.get(path) if exists(path) else None
-        source = None if document is None else _Source(document)
+        source = _source(path, corpus)
         for number in numbers:
             checked[number] = _check(places[number], source)
     return tuple(dict.fromkeys(checked[number] for number in range(len(places))))
+
+
+def cited_paths(text: str, corpus: Corpus) -> tuple[str, ...]:
+    """Return the paths of the documents that `text` cites, whose texts a check needs."""
+    return tuple(dict.fromkeys(place.path for place in _places(text, corpus)))
 
 
 class CitationCheck:
@@ -110,6 +112,27 @@ class CitationCheck:
 def content_digest(content: str) -> str:
     """Return what a trace keeps of a cited document, to tell later whether it has changed."""
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _places(text: str, corpus: Corpus) -> Sequence[Place]:
+    def exists(path: str) -> bool:
+        return _is_of(path, corpus)
+
+    return _resolved(find_places(text, exists), exists, corpus)
+
+
+def _is_of(path: str, corpus: Corpus) -> bool:
+    return not path.startswith(ADDED_PREFIX) and corpus.__contains__(path)
+
+
+def _source(path: str, corpus: Corpus) -> _Source | int | None:
+    """Return a cited document, its lines alone where its text cannot be read, or None."""
+    if not _is_of(path, corpus):
+        return None
+    try:
+        return _Source(corpus[path])
+    except NotHeldError:
+        return corpus.lines_of(path)
 
 
 def _resolved(
@@ -137,13 +160,15 @@ def paths_that_end(ends: Collection[str], paths: Iterable[str]) -> dict[str, lis
     return found
 
 
-def _check(place: Place, source: _Source | None) -> Citation:
+def _check(place: Place, source: _Source | int | None) -> Citation:
     quotes = [folded for folded in map(fold, place.quotes) if folded]
     long = [quote for quote in quotes if is_long(quote)]
-    if source is None:
+    if not isinstance(source, _Source):
         last = place.first if place.last is None else place.last
         quote = next(iter(long or quotes), None)
-        return Citation(place.path, place.first, last, quote, "false", False)
+        # Of one that lies where nobody answers all that is known is whether it has such lines.
+        status: Status = "located" if 1 <= place.first <= last <= (source or 0) else "false"
+        return Citation(place.path, place.first, last, quote, status, False)
     first = place.first
     last = source.line_count if place.last is None else place.last
     real = 1 <= first <= last <= source.line_count

@@ -51,7 +51,7 @@ class Delegate:
         try:
             chosen = self._subcalls.chosen(model)
             asked = _checked_prompt(prompt)
-            material = self._material(text, "text")
+            material = await self._material(text, "text")
         except Refused as refused:
             return [failed(str(refused)).to_json()]
         parts: list[Part] = []
@@ -111,7 +111,7 @@ class Delegate:
             chosen = self._subcalls.chosen(model)
             asked = _checked_prompt(map_prompt)
             reduction = _checked_prompt(reduce_prompt)
-            found = self._items(items)
+            found = await self._items(items)
         except Refused as refused:
             return failed(str(refused)).to_json()
         (reply,) = await gather_within(
@@ -155,7 +155,10 @@ class Delegate:
         """
         async with self._open:
             if isinstance(source, str):
-                text = self._view.text(source)
+                try:
+                    text = await self._view.fetched(source)
+                except RetrievalError as error:
+                    return source, [Part(Chunk(1, 1, ""), failed(str(error)))]
                 if text is None:
                     unknown = failed(
                         f"no document has the path {source!r}, and no glob matches it; paths are "
@@ -185,13 +188,13 @@ class Delegate:
         found.update({name: name for name in selection.unknown})
         for entry in files:
             if not isinstance(entry, str):
-                material = self._material(entry, "")
+                material = await self._material(entry, "")
                 found[material.path] = material.path if material.known else material
         return found
 
-    def _material(self, value: Any, name: str) -> Material:
+    async def _material(self, value: Any, name: str) -> Material:
         if isinstance(value, str):
-            held = self._view.text(value) if "\n" not in value else None
+            held = await self._text(value) if "\n" not in value else None
             if held is not None:
                 return Material(value, held, known=value not in self._view.added.documents)
             return Material(name, value)
@@ -202,17 +205,23 @@ class Delegate:
         ):
             raise Refused('a text is a str, a path, or an entry {"path": str, "content": str}')
         path, content = value["path"], value["content"]
-        known = path not in self._view.added.documents and self._view.text(path) == content
+        known = path not in self._view.added.documents and await self._text(path) == content
         return Material(path, content, known=known)
 
-    def _items(self, items: Any) -> list[Material]:
+    async def _text(self, path: str) -> str | None:
+        try:
+            return await self._view.fetched(path)
+        except RetrievalError as error:
+            raise Refused(str(error)) from error
+
+    async def _items(self, items: Any) -> list[Material]:
         if isinstance(items, Mapping) and not isinstance(items.get("content"), str):
             items = [{"path": str(key), "content": text} for key, text in items.items()]
         if not isinstance(items, list) or not items:
             raise Refused("items must be a list of texts or entries, or a dict of texts, not empty")
         if len(items) > MAX_ITEMS:
             raise Refused(f"items has {len(items):,} texts, of at most {MAX_ITEMS:,}")
-        return [self._material(item, f"item {n}") for n, item in enumerate(items)]
+        return [await self._material(item, f"item {n}") for n, item in enumerate(items)]
 
     async def _map_reduce(
         self,

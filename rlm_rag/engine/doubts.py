@@ -7,7 +7,7 @@ questioned where its last block failed, or where it holds a number that no outpu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from rlm_rag.engine.citations import Citation
 from rlm_rag.engine.form import MENDINGS, Form
@@ -39,7 +39,8 @@ class Doubts:
     """Watches the turns of one RLM, and questions its answer.
 
     A model that `guide` guides is also questioned where a block of it gives an answer that it
-    wrote out without a look. `seconds_left` says how long a check of the form may take.
+    wrote out without a look. `hold` has what a text cites ready for the check. `seconds_left`
+    says how long a check of the form may take.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Doubts:
         check: Callable[[str], Sequence[Citation]],
         why_false: Callable[[Citation], str],
         guide: Guide,
+        hold: Callable[[str], Awaitable[None]] | None = None,
         form: Form | None = None,
         seconds_left: Callable[[], float | None] = lambda: None,
     ) -> None:
@@ -61,6 +63,7 @@ class Doubts:
         self._seen = set(_numbers(question, _ANY_NUMBER))
         self._check = check
         self._why_false = why_false
+        self._hold = hold
         self._raised: set[str] = set()
         self._last_failed = False
 
@@ -100,7 +103,7 @@ class Doubts:
                 f"No output has shown {', '.join(numbers[:MAX_NAMED])}: compute in Python what "
                 "your answer counts or adds, and print it."
             )
-        if false := self._false_citations(text):
+        if false := await self._false_citations(text):
             named = "\n".join(f"- {self._why_false(each)}" for each in false[:MAX_NAMED])
             more = f"\n- and {len(false) - MAX_NAMED} more" if len(false) > MAX_NAMED else ""
             parts.append(f"These citations do not stand in the corpus; mend them:\n{named}{more}")
@@ -118,10 +121,12 @@ class Doubts:
         self._mendings -= 1
         return [f"It has not the form that was asked for:\n{fault}\n{self.form.instruction}"]
 
-    def _false_citations(self, text: str) -> list[Citation]:
+    async def _false_citations(self, text: str) -> list[Citation]:
         """Return those that do not stand, the first time that there are any."""
         if "citations" in self._raised:
             return []
+        if self._hold is not None:
+            await self._hold(text)
         false = [each for each in self._check(text) if each.status == "false"]
         return false if false and self._first("citations") else []
 

@@ -14,6 +14,7 @@ from rlm_rag.engine.question import asks_how_many
 from rlm_rag.engine.recipes import is_all_that_is_asked, recipe
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.view import View
+from rlm_rag.errors import RetrievalError
 from rlm_rag.lines import split_lines
 from rlm_rag.sandbox.inside.rows import rows_of
 
@@ -110,7 +111,11 @@ async def _found(services: Services, question: str) -> Sequence[str]:
 
 async def _look(services: Services, view: View, wanted: _Wanted, question: str) -> FirstLook:
     path, name = wanted.path, wanted.name
-    text = (view.text(path) or "")[:MAX_TEXT_CHARS]
+    try:
+        text = (await view.fetched(path) or "")[:MAX_TEXT_CHARS]
+    except RetrievalError:
+        # The model meets the error where it reads the document.
+        text = ""
     lines = split_lines(text)
     whole = lines if len(text) < MAX_TEXT_CHARS else lines[:-1]
     read = rows_of("\n".join(whole))

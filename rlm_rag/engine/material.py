@@ -83,9 +83,9 @@ class Reader:
     def sent_whole(self, paths: Sequence[str]) -> None:
         """Count documents whose whole text a sub-model was sent."""
         for path in paths:
-            text = None if path in self._view.added.documents else self._view.text(path)
-            if text:
-                self._delegated(path, 1, count_lines(text))
+            lines = None if path in self._view.added.documents else self._view.lines_of(path)
+            if lines:
+                self._delegated(path, 1, lines)
 
     def _delegated(self, path: str, first: int, last: int) -> None:
         self._coverage.delegated(path, first, last)

@@ -16,11 +16,11 @@ def why_false(citation: Citation, corpus: Corpus) -> str:
         place += f"-{citation.end_line}"
     if citation.path.startswith(ADDED_PREFIX):
         return f"{place}: what a block added is no evidence; cite the corpus"
-    document = corpus.get(citation.path)
-    if document is None:
+    lines = corpus.lines_of(citation.path)
+    if lines is None:
         return f"{place}: no document has this path{_others(citation.path, corpus)}"
-    if not 1 <= citation.line <= citation.end_line <= document.line_count:
-        return f"{place}: the document has lines 1 to {document.line_count:,}"
+    if not 1 <= citation.line <= citation.end_line <= lines:
+        return f"{place}: the document has lines 1 to {lines:,}"
     quote = (citation.quote or "")[:MAX_QUOTE_CHARS]
     return f'{place}: "{quote}" does not stand in the document; quote it word for word'
 

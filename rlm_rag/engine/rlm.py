@@ -132,6 +132,7 @@ def doubts_of(tree: Tree, assignment: Assignment, view: View, *, guide: Guide) -
         check=tree.citations,
         why_false=lambda citation: why_false(citation, view.corpus),
         guide=guide,
+        hold=view.hold_cited,
         form=assignment.form,
         seconds_left=tree.budget.seconds_left,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from rlm_rag.engine.strategies.choice import choose
 from rlm_rag.engine.strategies.opening import Asked, in_place_of, needs_evidence, open_driver
 from rlm_rag.engine.tree import Assignment, Spread, Tree
 from rlm_rag.engine.view import View
-from rlm_rag.errors import DivergedError, TraceError, UsageError
+from rlm_rag.errors import DivergedError, NotHeldError, TraceError, UsageError
 from rlm_rag.indexes.requests import Retriever
 from rlm_rag.loaders.commit import commit_of
 from rlm_rag.sandbox.layers import abandon_self_test, choose_layer
@@ -50,7 +50,7 @@ LEAVE_AT_ONCE_SECONDS = 1.0
 
 # The strategies whose runs may have children.
 _NESTING = ("auto", "rlm")
-# Children of a larger corpus run here: each node that runs some needs a copy of its text.
+# Children of more values of Python run here: each node that runs some needs a copy of the text.
 _MOST_COPIED_BYTES = 2 << 30
 
 _ONLY_REPEATED = "no model is asked here: the run is only repeated from its trace"
@@ -170,7 +170,7 @@ class Run:
         options = self._options
         if options.spreading is None or self._past.run_id or options.limits.depth == 0:
             return
-        if self._corpus.total_bytes > _MOST_COPIED_BYTES:
+        if self._corpus.shape != "documents" and self._corpus.total_bytes > _MOST_COPIED_BYTES:
             return
         # What blocks have of the caller is on this machine; a person can be asked from any.
         if replace(options.offers, ask_user=None) != NOTHING or options.strategy not in _NESTING:
@@ -363,6 +363,7 @@ class Run:
     ) -> Answer:
         text, data, fits = await _formed(self._form, ending.text, budget)
         prose = prose_of(json.loads(text)) if fits else text
+        await View(self._corpus, self._retriever).hold_cited(prose)
         return Answer(
             text=text,
             data=data,
@@ -398,8 +399,12 @@ class Run:
 
     def _cited(self, answer: Answer) -> dict[str, str]:
         paths = dict.fromkeys(each.path for each in answer.citations if each.status != "false")
-        documents = (self._corpus.get(path) for path in paths)
-        return {each.path: content_digest(each.content) for each in documents if each is not None}
+        digests: dict[str, str] = {}
+        for path in paths:
+            # What cannot be read now cannot be compared later.
+            with suppress(NotHeldError):
+                digests[path] = content_digest(self._corpus[path].content)
+        return digests
 
     def _record_answer(self, answer: Answer, recorder: Recorder, budget: Budget) -> None:
         shown = answer.to_dict()

@@ -79,6 +79,10 @@ def _repo_map(focus: str | None = None, budget_chars: int = 4000) -> Request:
     return RepoMapRequest(focus=focus, budget_chars=budget_chars)
 
 
+def _fetched(number: int, itself: bool) -> Mapping[str, Any]:
+    return {"number": number, "itself": itself}
+
+
 _REQUESTS: Mapping[str, Callable[..., Request]] = {
     "search": _search,
     "grep_context": _grep,
@@ -88,6 +92,8 @@ _REQUESTS: Mapping[str, Callable[..., Request]] = {
     "repo_map": _repo_map,
 }
 RETRIEVAL_NAMES = tuple(_REQUESTS)
+FETCH = "fetch"
+"""By what `context` asks for the text of a document that lies elsewhere; no block knows of it."""
 WAITING = frozenset(
     (
         "llm_query",
@@ -149,8 +155,9 @@ class Services:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a block may call."""
-        return (*RETRIEVAL_NAMES, *self._handlers)
+        """What a worker may call."""
+        fetching = (FETCH,) if self._view.corpus.has_holes else ()
+        return (*RETRIEVAL_NAMES, *fetching, *self._handlers)
 
     async def serve(self, call: ServiceCall) -> ServiceReply:
         """Answer one call from a block.
@@ -158,6 +165,9 @@ class Services:
         Raises:
             ServiceError: the name or the arguments are not usable, or the service failed.
         """
+        if call.name == FETCH:
+            # Where a text lies is no part of what a run does: it has no place in a trace.
+            return ServiceReply(await self._fetch(**bind(FETCH, call.args, call.kwargs, _fetched)))
         seq = self._next_seq(call.block)
         if call.name in _REQUESTS:
             return await self._retrieve(call, seq)
@@ -177,6 +187,17 @@ class Services:
         reply = value if isinstance(value, ServiceReply) else ServiceReply(value)
         self._record_served(call, seq, asked, reply, None)
         return reply
+
+    async def _fetch(self, number: int, itself: bool) -> str | None:
+        """Have a text in the worker's map; return it `itself` where that has not helped."""
+        corpus = self._view.corpus
+        if not 0 <= number < len(corpus):
+            raise ServiceError("argument", f"there is no document {number}")
+        try:
+            await self._view.hold([number])
+            return corpus[number].content if itself else None
+        except RlmRagError as error:
+            raise ServiceError(error.kind, _with_hint(error)) from error
 
     async def looked_up(self, name: str, /, **arguments: Any) -> Any:
         """Return what a look-up of the host's own gives, None where it is refused.

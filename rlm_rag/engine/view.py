@@ -8,12 +8,15 @@ from itertools import chain, zip_longest
 
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.engine.added import Added
+from rlm_rag.engine.citations import cited_paths
 from rlm_rag.engine.figures import describe
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import (
     BordersRequest,
     GrepRequest,
     GrepResult,
+    HoldRequest,
+    HoldResult,
     OutlineRequest,
     PathsRequest,
     PathsResult,
@@ -108,8 +111,54 @@ class View:
         every = list(values)
         return (every[number] for number in self.numbers)
 
+    async def hold(self, documents: Iterable[int | str]) -> None:
+        """Have the texts of documents of the corpus, by number or path, on this machine.
+
+        Most corpora are; of one that is not, `text` and the check of citations need them held.
+
+        Raises:
+            RetrievalError: one cannot be fetched from where it lies.
+        """
+        why = await self._lacking(documents)
+        if why is not None:
+            raise RetrievalError(why)
+
+    async def hold_cited(self, text: str) -> None:
+        """Have the documents that a text cites on this machine, as far as they can be fetched."""
+        if self.corpus.has_holes:
+            await self._lacking(cited_paths(text, self.corpus))
+
+    async def fetched(self, path: str) -> str | None:
+        """Return the content of exactly that path, held for it; None where the view has none.
+
+        Raises:
+            RetrievalError: it cannot be fetched from where it lies.
+        """
+        if path not in self.added.documents:
+            await self.hold([path])
+        return self.text(path)
+
+    async def _lacking(self, documents: Iterable[int | str]) -> str | None:
+        """Hold documents; return why some of them cannot be."""
+        lacking = self.corpus.lacking(documents)
+        if not lacking:
+            return None
+        try:
+            result = await self._retriever.retrieve(HoldRequest(lacking))
+        except RetrievalError as error:
+            return str(error)
+        return result.note if isinstance(result, HoldResult) and result.lacking else None
+
+    def lines_of(self, path: str) -> int | None:
+        """Return how many lines a document of the corpus has, None where the view has none."""
+        return self.corpus.lines_of(path) if self._holds(path) else None
+
     def text(self, path: str) -> str | None:
-        """Return the content of exactly that path, None where the view has none."""
+        """Return the content of exactly that path, None where the view has none.
+
+        Raises:
+            NotHeldError: it lies elsewhere, and was not held.
+        """
         if path in self.added.documents:
             return self.added.documents[path]
         if not self._holds(path):
@@ -194,6 +243,8 @@ class View:
         Raises:
             RetrievalError: as the corpus's retriever; no document, or several, answer to a path.
         """
+        if isinstance(request, HoldRequest):
+            return await self._retriever.retrieve(request)
         if isinstance(request, OutlineRequest | ReadRequest | BordersRequest):
             return await self._about_one(request)
         if isinstance(request, PathsRequest):

@@ -13,7 +13,7 @@ from rlm_rag.distributed.desk import Terms
 from rlm_rag.distributed.remote import RemoteAccount
 from rlm_rag.distributed.spool import run_on, trace_of
 from rlm_rag.distributed.spreading import fan_out
-from rlm_rag.distributed.work import Account, Copied, Listener, Node, Opening
+from rlm_rag.distributed.work import Account, Copied, Copy, Listener, Node, Opening
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import ClusterError, DivergedError
 from rlm_rag.evals.answering import Answering, below
@@ -117,7 +117,9 @@ class SpreadAnswers:
             )
 
         try:
-            answered: Record = await run_on(self._fan, made, Listener(written.take), corpus=corpus)
+            answered: Record = await run_on(
+                self._fan, made, Listener(written.take), copy=Copy.of(corpus)
+            )
         except (ClusterError, DivergedError) as error:
             answered = record.failed(error.kind, error.message)
         finally:

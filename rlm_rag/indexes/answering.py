@@ -27,6 +27,8 @@ from rlm_rag.indexes.requests import (
     ExplainRequest,
     GrepRequest,
     GrepResult,
+    HoldRequest,
+    HoldResult,
     IndexRequest,
     OutlineRequest,
     PathsRequest,
@@ -133,6 +135,9 @@ class Answerer:
             return self._borders(request)
         if isinstance(request, PathsRequest):
             return select(self._corpus, request)
+        if isinstance(request, HoldRequest):
+            # What it answers about is on its machine.
+            return HoldResult()
         if isinstance(request, IndexRequest):
             return self._holdings.described(verify=request.verify)
         try:

@@ -91,6 +91,13 @@ class IndexRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldRequest:
+    """Fetch the texts of the documents of these numbers, from where they lie, to this machine."""
+
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PathsRequest:
     """Which documents `names` mean, each a path, the end of one, or a glob."""
 
@@ -107,6 +114,7 @@ Request = (
     | RepoMapRequest
     | BordersRequest
     | PathsRequest
+    | HoldRequest
 )
 
 
@@ -244,6 +252,14 @@ class PathsResult:
     note: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class HoldResult:
+    """The texts are here, but for those of the documents `lacking`, of which `note` says why."""
+
+    lacking: tuple[int, ...] = ()
+    note: str | None = None
+
+
 Result = (
     SearchResult
     | GrepResult
@@ -252,6 +268,7 @@ Result = (
     | BordersResult
     | PathsResult
     | IndexResult
+    | HoldResult
 )
 
 

@@ -15,6 +15,8 @@ from rlm_rag.indexes.requests import (
     GrepRequest,
     GrepResult,
     Hit,
+    HoldRequest,
+    HoldResult,
     IndexRequest,
     IndexResult,
     OutlineRequest,
@@ -42,6 +44,7 @@ _REQUESTS: dict[str, type[AnyRequest]] = {
         RepoMapRequest,
         BordersRequest,
         PathsRequest,
+        HoldRequest,
         IndexRequest,
         ExplainRequest,
     )
@@ -64,7 +67,7 @@ def to_json(result: Result) -> Any:
         return list(map(_fields, result.symbols))
     if isinstance(result, BordersResult):
         return [list(border) for border in result.borders]
-    if isinstance(result, IndexResult):
+    if isinstance(result, IndexResult | HoldResult):
         return _fields(result)
     if isinstance(result, PathsResult):
         return {name: list(paths) for name, paths in result.found.items()}
@@ -158,6 +161,8 @@ def decode_result(line: bytes) -> tuple[int, Result | RetrievalError]:
         case "BordersResult":
             borders = tuple((line, depth) for line, depth in fields["borders"])
             return number, BordersResult(borders, fields["note"])
+        case "HoldResult":
+            return number, HoldResult(tuple(fields["lacking"]), fields["note"])
         case "IndexResult":
             return number, IndexResult(**fields)
         case _:

@@ -10,12 +10,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from rlm_rag.corpus import Corpus
 from rlm_rag.distributed.desk import Desk, Terms
 from rlm_rag.distributed.ray_host import Copies
 from rlm_rag.distributed.remote import RemoteAccount
-from rlm_rag.distributed.work import Account, Failed, Listener, Message, Node, Question, Told, Work
+from rlm_rag.distributed.work import (
+    Account,
+    Copy,
+    Failed,
+    Listener,
+    Message,
+    Node,
+    Question,
+    Told,
+    Work,
+)
 from rlm_rag.errors import ClusterError, RlmRagError
+from rlm_rag.holes import pieces_of
 
 
 class NearLine:
@@ -54,7 +64,7 @@ class NearFanOut:
         self._line: NearLine | None = None
         self._numbers = itertools.count(1)
         self._deaths = list(deaths)
-        self._copies: Copies | None = None
+        self.copies: Copies | None = None
         self.done = 0
 
     @property
@@ -78,20 +88,16 @@ class NearFanOut:
         self.line.tell("close", account.name)
 
     async def run(
-        self, made: Callable[[], Work], listener: Listener, *, corpus: Corpus | None = None
+        self, made: Callable[[], Work], listener: Listener, *, copy: Copy | None = None
     ) -> Any:
         for _ in range(3):
             holder = f"node{next(self._numbers)}"
             with suppress(asyncio.IncompleteReadError):
-                return await self._done(
-                    holder, pickle.loads(pickle.dumps(made())), listener, corpus
-                )
+                return await self._done(holder, pickle.loads(pickle.dumps(made())), listener, copy)
             await self.line.ask("lose", holder)
         raise ClusterError("the nodes died each time that this was tried")
 
-    async def _done(
-        self, holder: str, work: Work, listener: Listener, corpus: Corpus | None
-    ) -> Any:
+    async def _done(self, holder: str, work: Work, listener: Listener, copy: Copy | None) -> Any:
         left = self._deaths.pop(0) if self._deaths else None
         dies: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         answering: list[asyncio.Task[None]] = []
@@ -111,7 +117,7 @@ class NearFanOut:
                 if not left:
                     dies.set_exception(asyncio.IncompleteReadError(b"", None))
 
-        node = Node(self.line, holder, self._held(corpus), say)
+        node = Node(self.line, holder, self._held(copy), say)
         task = _elsewhere(work(node))
         try:
             await asyncio.wait([task, dies], return_when=asyncio.FIRST_COMPLETED)
@@ -125,13 +131,14 @@ class NearFanOut:
         self.done += 1
         return pickle.loads(pickle.dumps(task.result()))
 
-    def _held(self, corpus: Corpus | None) -> Copies:
-        if self._copies is None:
-            self._copies = Copies()
-        if corpus is not None and not self._copies.use(corpus.fingerprint):
-            data = corpus.packed_path.read_bytes()
-            self._copies.add(corpus.fingerprint, data, begins=True, ends=True)
-        return self._copies
+    def _held(self, copy: Copy | None) -> Copies:
+        if self.copies is None:
+            self.copies = Copies()
+        if copy is not None and not self.copies.use(copy.name):
+            for place, data in pieces_of(copy.path):
+                self.copies.add(copy.name, place, data)
+            self.copies.finish(copy.name)
+        return self.copies
 
     def _part(self, account: Account, holder: str, *, follows: bool) -> RemoteAccount:
         return RemoteAccount(

@@ -14,7 +14,9 @@ import pytest
 import rlm_rag
 from rlm_rag import Answer, Limits, SearchableCorpus
 from rlm_rag.distributed import child_work, spreading
-from rlm_rag.errors import SandboxUnavailableError
+from rlm_rag.errors import PackedCorpusError, SandboxUnavailableError
+from rlm_rag.holes import Holes
+from rlm_rag.packed import PackedCorpus
 from rlm_rag.trace.events import Answered, CallSent, ReplyReceived, RunStarted
 from rlm_rag.trace.reader import Trace, read_trace
 from tests.engine.play import DOCUMENTS, block, play, told_root
@@ -56,6 +58,17 @@ def asked(
     options.setdefault("root", [block(BATCH)])
     options.setdefault("child", [block(LOOK), block(TOLD)])
     return play(server, corpus, ray=None if fan is None else "local", **options)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchableCorpus]:
+    root = tmp_path_factory.mktemp("source")
+    for path, text in DOCUMENTS.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    with rlm_rag.load(root) as loaded:
+        yield loaded
 
 
 def by_run(trace: Trace) -> dict[str, list[str]]:
@@ -278,3 +291,61 @@ def test_children_of_a_batch_are_not_sent_out_for_a_model_that_is_refused(
     )
     assert found.text.startswith("the child failed: not sent: ")
     assert 2 <= len(openai_server.received) == found.usage.calls <= 3
+
+
+READING = (
+    "word = task.split()[2].rstrip('.')\n"
+    "texts = [one['content'] for one in context if word.lower() in one['content'].lower()]\n"
+    "parts = llm_query_chunked(context[0]['path'], f'What is {word}?')\n"
+    "mapped = map_files([one['path'] for one in context[:2]], f'Which {word}?')\n"
+    "print(len(texts), records is not None, len(mapped))"
+)
+CITING = (
+    "line = texts[0].splitlines()[0] if texts else ''\n"
+    "path = next((one['path'] for one in context if one['content'] in texts), 'none')\n"
+    "FINAL(f'{word}: {sum(map(len, texts))} \"{line}\" (`{path}:1`)')"
+)
+
+
+def test_a_child_reads_what_its_node_has_no_copy_of(
+    openai_server: OpenAiChatServer,
+    folder: SearchableCorpus,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    fan = NearFanOut()
+    reading = {"child": [block(READING), block(CITING)], "trace": tmp_path}
+    here = asked(openai_server, folder, None, monkeypatch, **reading)
+    spread = asked(openai_server, folder, fan, monkeypatch, **reading)
+    assert fan.done == 3
+    assert re.search(r"backoff: \d\d+ ", here.text)
+    for name in ("text", "stop_reason", "citations", "usage", "by_role", "by_model"):
+        assert getattr(spread, name) == getattr(here, name), name
+    traces = [read_trace(Path(str(each.trace))) for each in (here, spread)]
+    assert by_run(traces[1]) == by_run(traces[0])
+    assert fan.copies is not None
+    with PackedCorpus.open(fan.copies.path(f"{folder.fingerprint}.holes")) as copy:
+        assert copy.has_holes
+        # The first child looks into `src/` alone.
+        assert any(copy.holds(number) for number in range(len(copy)))
+        assert all(copy.is_whole(number) for number in range(len(copy)) if copy.holds(number))
+
+
+def test_a_text_that_cannot_be_fetched_is_an_error_of_the_block(
+    openai_server: OpenAiChatServer,
+    folder: SearchableCorpus,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def torn(self: Holes, number: int, data: bytes) -> None:
+        raise PackedCorpusError("Another text came.")
+
+    monkeypatch.setattr(Holes, "fill", torn)
+    child = [
+        block(
+            "try:\n    context[0]['content']\nexcept Exception as error:\n"
+            "    FINAL(f'{type(error).__name__}: {error}')"
+        )
+    ]
+    found = asked(openai_server, folder, NearFanOut(), monkeypatch, child=child)
+    assert "NotHeldError: The text of src/" in found.text
+    assert "cannot be read: Another text came." in found.text

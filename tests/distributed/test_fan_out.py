@@ -146,14 +146,23 @@ def test_children_on_nodes_that_die_are_begun_again_and_keep_the_limits_of_their
     mark: str, cluster: Any, openai_server: OpenAiChatServer, tmp_path: Path
 ) -> None:
     def child(_: str, turn: int) -> Step:
-        step = block("FINAL(found)") if turn else block("found = search(task)[0]['path']")
+        # What `context` reads comes to the node when it is read, to its second process as well.
+        look = (
+            "path = search(task)[0]['path']\n"
+            "text = next(d['content'] for d in context if d['path'] == path)\n"
+            "found = path if text in task else text"
+        )
+        step = block("FINAL(found)") if turn else block(look)
         return replace(step, delay_seconds=0.2)
 
     code = (
         "r = rlm_query_batched([f'Where is number {n}?' for n in range(9)])\n"
         "print([each.error for each in r])\nFINAL('|'.join(r))"
     )
-    documents = {f"{n}.md": f"number {n}\n" for n in range(9)}
+    source = tmp_path / "source"
+    source.mkdir()
+    for n in range(9):
+        (source / f"{n}.md").write_text(f"number {n}")
     started: list[str] = []
 
     def kill(event: Event) -> None:
@@ -165,7 +174,7 @@ def test_children_on_nodes_that_die_are_begun_again_and_keep_the_limits_of_their
                 ):
                     os.kill(host, signal.SIGKILL)
 
-    with load(documents) as corpus:
+    with load(source, keep=False) as corpus:
         found = play(
             openai_server,
             corpus,

@@ -24,7 +24,7 @@ async def whole_corpus(
     parts: list[str] = []
     whole = 0
     for path in [*view.paths(), *view.added.documents]:
-        shown, lines, total = _fitting(view.text(path) or "", left)
+        shown, lines, total = _fitting(await view.fetched(path) or "", left)
         if not lines and total:
             break
         head = f"=== {path} ({total} lines)\n"

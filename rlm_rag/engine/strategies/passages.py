@@ -37,7 +37,7 @@ class Passages:
         """
         self._wanted.setdefault(path, []).append(_Wanted((max(first, 1), last), core))
 
-    def shown(self, budget_tokens: int) -> str:
+    async def shown(self, budget_tokens: int) -> str:
         """Return the documents' lines, numbered under their paths, and count them as read.
 
         A document has its place by its first range; what does not fit is left out.
@@ -45,7 +45,7 @@ class Passages:
         parts: list[str] = []
         left = budget_tokens
         for path, ranges in self._wanted.items():
-            text = self._view.text(path)
+            text = await self._view.fetched(path)
             lines = split_lines(text) if text is not None else []
             taken: list[tuple[int, int]] = []
             for wanted in ranges:

@@ -69,7 +69,7 @@ class Retrieve:
         for glob in await globs_named(self._view, self._question):
             await self._search(passages, self._question, glob)
         await self._search(passages, self._question)
-        shown = passages.shown(self._budget_tokens)
+        shown = await passages.shown(self._budget_tokens)
         notes = () if shown else ("the search found nothing for the words of the question",)
         return Prepared(
             f"{shown or self._nothing('(Nothing was found.)')}\n\nQuestion: {self._question}",
@@ -83,7 +83,7 @@ class Retrieve:
         await self._search(passages, words)
         if _NAME.fullmatch(words):
             await self._definitions(passages, words)
-        shown = passages.shown(self._budget_tokens // 2)
+        shown = await passages.shown(self._budget_tokens // 2)
         return Prepared(
             f"Found for {words!r}:\n\n{shown or self._nothing('(Nothing.)')}\n\n"
             f"Question: {self._question}",

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from rlm_rag.errors import NotHeldError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any, Protocol
 
     from rlm_rag.packed import PackedCorpus
+
+    class Ask(Protocol):
+        def __call__(
+            self, name: str, args: Sequence[Any], kwargs: dict[str, Any]
+        ) -> dict[str, Any]: ...
 
 
 class Documents:
@@ -47,3 +55,18 @@ class Documents:
                 return len(self._numbers) + number
         self._added.append((path, content))
         return None
+
+
+def fetch_by(ask: Ask, packed: PackedCorpus) -> None:
+    """Have texts that lie elsewhere fetched by the host when they are first read."""
+
+    def source(number: int, itself: bool) -> bytes | None:
+        reply = ask("fetch", (number, itself), {})
+        if not reply.get("ok"):
+            said = reply["error"]["message"]
+            raise NotHeldError(f"The text of {packed.path(number)} cannot be read: {said}")
+        text = reply.get("value")
+        return None if text is None else text.encode("utf-8", "surrogatepass")
+
+    if packed.has_holes:
+        packed.source = source

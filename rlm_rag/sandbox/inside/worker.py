@@ -17,7 +17,7 @@ from rlm_rag.sandbox.inside import namespace as names
 from rlm_rag.sandbox.inside.capture import Capture, silence_stdin
 from rlm_rag.sandbox.inside.channel import Channel, private_copy
 from rlm_rag.sandbox.inside.context import add_document, open_context, open_contexts
-from rlm_rag.sandbox.inside.documents import Documents
+from rlm_rag.sandbox.inside.documents import Documents, fetch_by
 from rlm_rag.sandbox.inside.execute import (
     Executor,
     block_name,
@@ -166,6 +166,8 @@ class Worker:
         if init["task"] is not None:
             bound["task"] = init["task"]
         packed, documents = _opened(init)
+        if packed is not None:
+            fetch_by(channel.call, packed)
         if documents is not None:
             bound["context"] = bound["ctx"] = open_context(documents, init["shape"])
             if packed is not None:

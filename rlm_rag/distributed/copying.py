@@ -1,0 +1,40 @@
+"""What is made of a corpus for the nodes that have children over it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rlm_rag.corpus import Corpus
+from rlm_rag.distributed.work import Copy
+from rlm_rag.scratch import ScratchFolder
+
+
+class Copying:
+    """What nodes have copies of for the children of one run: a corpus with holes for its texts."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._scratch: ScratchFolder | None = None
+
+    async def of(self, corpus: Corpus) -> Copy:
+        """Return what a node that has children over `corpus` needs of it.
+
+        What came as values of Python is whole in the worker from the beginning.
+        """
+        if corpus.shape != "documents":
+            return Copy.of(corpus)
+        name = f"{corpus.fingerprint}.holes"
+        if corpus.has_holes:
+            return Copy(name, corpus.packed_path)
+        async with self._turn:
+            if self._scratch is None:
+                self._scratch = ScratchFolder()
+            path = self._scratch.path / name
+            if not path.exists():
+                await asyncio.to_thread(corpus.write_holes, path)
+        return Copy(name, path)
+
+    def close(self) -> None:
+        """Remove what was made to be copied."""
+        if self._scratch is not None:
+            self._scratch.close()
