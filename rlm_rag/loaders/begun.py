@@ -17,6 +17,7 @@ from rlm_rag import kept
 from rlm_rag.errors import PackedCorpusError
 from rlm_rag.loaders.kept_corpus import (
     PACKED_SUFFIX,
+    CorpusVersion,
     KeptCorpus,
     link,
     packed_name,
@@ -110,8 +111,8 @@ class Begun:
             "content_end": so_far.content_end,
             "tables_sum": zlib.crc32(so_far.tables),
         }
-        files = self._files[: so_far.documents]
-        table = written_table(files, self._memory.empty, told, stamp=self._stamp)
+        version = CorpusVersion(path, self._files[: so_far.documents], self._memory)
+        table = written_table(version, told, stamp=self._stamp)
         whole = (_SIZE.pack(len(table)), table, so_far.tables)
         kept.write(self._folder / _TABLE, lambda file: file.writelines(whole))
         self._remove(older)

@@ -9,22 +9,28 @@ from typing import NamedTuple
 
 from rlm_rag.loaders.files import kind_reason
 from rlm_rag.loaders.git import printable_path
-from rlm_rag.loaders.ignore import OWN_IGNORE_FILES
+from rlm_rag.loaders.ignore import GIT_IGNORE_FILES, OWN_IGNORE_FILES
 from rlm_rag.loaders.options import LoadReport
 
 
 class Listed(NamedTuple):
     """What a folder holds besides plain files and folders; `special` with what each of them is.
 
-    `ignore_files` are those of `OWN_IGNORE_FILES` that may be there.
+    `ignore_files` are those of `OWN_IGNORE_FILES` that may be there, `rules` these and git's.
+    `folders` are those in it but git's own, by which `is_repository` tells one.
     """
 
     links: Collection[str] = ()
     special: Sequence[tuple[str, str]] = ()
     ignore_files: Sequence[str] = ()
+    rules: Sequence[str] = ()
+    folders: Sequence[str] = ()
+    is_repository: bool = False
 
 
 _NOTHING = Listed()
+_RULES = (*GIT_IGNORE_FILES, *OWN_IGNORE_FILES)
+_REPOSITORY = ".git"
 
 
 @dataclass(slots=True)
@@ -90,22 +96,28 @@ class Folders:
 def _list(folder: str) -> Listed | None:
     links: list[str] = []
     special: list[tuple[str, str]] = []
-    ignore_files: list[str] = []
+    rules: list[str] = []
+    folders: list[str] = []
+    is_repository = False
     try:
         with os.scandir(folder or "/") as entries:
             for entry in entries:
+                is_repository = is_repository or entry.name == _REPOSITORY
                 if entry.is_file(follow_symlinks=False):
-                    if entry.name in OWN_IGNORE_FILES:
-                        ignore_files.append(entry.name)
+                    if entry.name in _RULES:
+                        rules.append(entry.name)
                 elif entry.is_symlink():
                     links.append(entry.name)
-                elif not entry.is_dir(follow_symlinks=False):
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                else:
                     reason = kind_reason(entry.stat(follow_symlinks=False).st_mode)
                     special.append((entry.name, reason))
     except OSError:
         return None
-    if not (links or special or ignore_files):
+    if not (links or special or rules or folders or is_repository):
         return _NOTHING
     # The later file's rules are over the earlier's.
-    ignore_files.sort(key=OWN_IGNORE_FILES.index)
-    return Listed(frozenset(links), sorted(special), ignore_files)
+    folders = [name for name in folders if name != _REPOSITORY]
+    own = [name for name in OWN_IGNORE_FILES if name in rules]
+    return Listed(frozenset(links), sorted(special), own, rules, folders, is_repository)

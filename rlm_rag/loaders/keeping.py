@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,10 @@ from rlm_rag import kept
 from rlm_rag.corpus import Corpus
 from rlm_rag.errors import PackedCorpusError
 from rlm_rag.loaders.begun import Begun, open_begun
-from rlm_rag.loaders.kept_corpus import CorpusVersion, KeptCorpus, keep, stamp
+from rlm_rag.loaders.kept_corpus import CorpusVersion, KeptCorpus, Outcome, keep, stamp
 from rlm_rag.loaders.memory import FileMemory, ReadFile
 from rlm_rag.loaders.options import Entry, LoadReport
+from rlm_rag.loaders.witness import Sighting, witness_of
 from rlm_rag.packing import pack
 from rlm_rag.scratch import ScratchFolder
 
@@ -38,12 +39,16 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The entries of a source, which `memory` recalls or has read, and `report` tells of."""
+    """The entries of a source, which `memory` recalls or has read, and `report` tells of.
+
+    `sightings` are as in `OpenedSource`.
+    """
 
     entries: Iterable[Entry]
     shape: str
     report: LoadReport
     memory: FileMemory
+    sightings: Sequence[Sighting] = ()
 
 
 def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
@@ -66,11 +71,16 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
         before = KeptCorpus.open(folder, before_path, stamp()) or open_begun(
             folder, before_path, stamp()
         )
-        files: list[ReadFile | None] = []
-        begun = Begun(folder, origin, files, reading.memory, stamp(), before=before)
-        version = _pack(reading, packed_path, before, files, begun, verify=keeping.verify)
-        _keep(version, folder, origin, reading.report, before)
-        begun.remove()
+        outcome = None if before is None or keeping.verify else before.unchanged()
+        if before is not None and outcome is not None:
+            _take(before, outcome, packed_path, reading.report)
+            kept.mark_used(folder)
+        else:
+            files: list[ReadFile | None] = []
+            begun = Begun(folder, origin, files, reading.memory, stamp(), before=before)
+            version = _pack(reading, packed_path, before, files, begun, verify=keeping.verify)
+            _keep(version, folder, origin, reading.report, before)
+            begun.remove()
         return Corpus(
             packed_path,
             scratch=scratch,
@@ -84,6 +94,13 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
     except BaseException:
         scratch.close()
         raise
+
+
+def _take(before: KeptCorpus, outcome: Outcome, packed_path: Path, report: LoadReport) -> None:
+    """Have what is kept for the result, since reading the source would come to it."""
+    report.skipped[:], report.warnings[:] = outcome.skipped, outcome.warnings
+    before.packed.close()
+    before.path.rename(packed_path)
 
 
 def _pack(
@@ -101,7 +118,7 @@ def _pack(
     # Where there is a version the next load goes on from that, whatever was begun.
     watch = begun if like is None else None
     is_new = pack(entries, packed_path, shape=reading.shape, like=like, watch=watch)
-    version = CorpusVersion(packed_path, files, reading.memory, is_new=is_new)
+    version = CorpusVersion(packed_path, files, reading.memory, is_new, _outcome_of(reading))
     if before is None:
         return version
     if verify:
@@ -118,6 +135,16 @@ def _pack(
     with suppress(OSError):
         before.path.unlink()
     return version
+
+
+def _outcome_of(reading: Reading) -> Outcome | None:
+    witness = None
+    if reading.sightings and not reading.memory.passing:
+        witness = witness_of(reading.sightings, reading.memory.settled_before_ns)
+    if witness is None:
+        return None
+    report = reading.report
+    return Outcome(witness, tuple(report.skipped), tuple(report.warnings))
 
 
 def _has_room(packed_path: Path) -> bool:

@@ -4,8 +4,8 @@ Two files in the source's folder: the packed corpus, under a new name for each v
 table that names it and says of each file what its status was. The table is replaced at once, so
 that whoever reads it sees one version or the other, whole.
 
-Layout of the table: magic | stamp | CRC-32 of the rest | bytes of the JSON | JSON | for each
-file its size, times, inode, first document, and how many.
+Layout of the table: magic | stamp | CRC-32 of the rest | bytes of the JSON | JSON | the status of
+each file | of each its first document, and how many | the status of each path of the witness.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,33 +30,57 @@ from rlm_rag.corpus import Skipped
 from rlm_rag.errors import PackedCorpusError
 from rlm_rag.loaders.documents import parser_packages
 from rlm_rag.loaders.installed import release_of
-from rlm_rag.loaders.memory import FileMemory, FileStatus, ReadFile
+from rlm_rag.loaders.memory import (
+    STATUS_NUMBERS,
+    FileMemory,
+    FileStatus,
+    ReadFile,
+    have_statuses,
+    status_numbers,
+)
+from rlm_rag.loaders.witness import Witness
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import StoredText
 
 _TABLE = "corpus.table"
 PACKED_SUFFIX = ".packed"
-_MAGIC = b"RLMKEPT\x01"
+_MAGIC = b"RLMKEPT\x02"
 _HEAD = struct.Struct("=8s16sIQ")
-_COLUMNS = 6
+_PLACE_NUMBERS = 2
 _ODD = ("parts", "skipped", "warnings")
-_INODE_MASK = (1 << 63) - 1
+# Names lie in one string each kind, which is read ten times as fast; none holds this.
+_BETWEEN = "\0"
 # They guess encodings, and find keys.
 _DECIDING_PACKAGES = ("chardet", "detect_secrets")
 _SOURCES = ("lines.py", "packed.py", "packing.py")
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a load told of its source: true while `witness` holds and its files are the same."""
+
+    witness: Witness
+    skipped: Sequence[Skipped]
+    warnings: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class CorpusVersion:
     """What a load made: `files` says of each document what it was read from.
 
-    Without `is_new`, the packed file is that of the version before.
+    Without `is_new`, the packed file is that of the version before. `outcome` is None where more
+    decides it than files and folders.
     """
 
     packed_path: Path
     files: Sequence[ReadFile | None]
     memory: FileMemory
     is_new: bool = True
+    outcome: Outcome | None = None
+
+
+# A path, its status, its first document, how many, and its place.
+_Row = tuple[str, tuple[int, ...], int, int, int]
 
 
 class KeptCorpus:
@@ -77,12 +101,13 @@ class KeptCorpus:
         self.is_begun = is_begun
         self.name = str(told["packed"])
         self._told = told
-        *statuses, firsts, counts = (numbers[column::_COLUMNS] for column in range(_COLUMNS))
-        paths = told["paths"]
-        rows = zip(
-            paths, zip(*statuses, strict=True), firsts, counts, range(len(paths)), strict=True
-        )
-        self._rows = dict(zip(told["locations"], rows, strict=True))
+        self._locations, self._paths = _split(told["locations"]), _split(told["paths"])
+        places_at = STATUS_NUMBERS * len(self._locations)
+        self._statuses = numbers[:places_at]
+        seen_at = places_at + _PLACE_NUMBERS * len(self._locations)
+        self._places, self._seen = numbers[places_at:seen_at], numbers[seen_at:]
+        if len(self._places) != _PLACE_NUMBERS * len(self._paths):
+            raise PackedCorpusError("The table of the kept corpus is damaged.")
         # The rows of files that are not one document of which nothing was told.
         self._odd = {int(row) for name in _ODD for row in told[name]}
 
@@ -114,6 +139,32 @@ class KeptCorpus:
     def file_count(self) -> int:
         """How many files it remembers."""
         return len(self._rows)
+
+    def unchanged(self) -> Outcome | None:
+        """Return what the load told that made it, where another would come to the same.
+
+        That is known by the folders and files that there are; None where it is not.
+        """
+        told = self._told.get("outcome")
+        if told is None:
+            return None
+        try:
+            paths, absent = _split(told["paths"]), _split(told["absent"])
+            witness = Witness(told["environment"], paths, self._seen, absent)
+            if not witness.holds() or not have_statuses(self._locations, self._statuses):
+                return None
+            return Outcome(witness, [Skipped(*one) for one in told["skipped"]], told["warnings"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            # Of somebody's making.
+            return None
+
+    @cached_property
+    def _rows(self) -> dict[str, _Row]:
+        paths = self._paths
+        statuses = (self._statuses[column::STATUS_NUMBERS] for column in range(STATUS_NUMBERS))
+        places = (self._places[column::_PLACE_NUMBERS] for column in range(_PLACE_NUMBERS))
+        rows = zip(paths, zip(*statuses, strict=True), *places, range(len(paths)), strict=True)
+        return dict(zip(self._locations, rows, strict=True))
 
     def recall(
         self, location: str, path: str, status: FileStatus
@@ -171,7 +222,11 @@ def keep(
     memory = version.memory
     if name is None:
         name = kept.fresh_name(PACKED_SUFFIX)
-    elif before is not None and (memory.recalled, memory.learned) == (before.file_count, 0):
+    elif (
+        version.outcome is None
+        and before is not None
+        and (memory.recalled, memory.learned) == (before.file_count, 0)
+    ):
         kept.mark_used(folder)
         return
     table = _table_of(version, name, stamp)
@@ -204,38 +259,42 @@ def _table_of(version: CorpusVersion, name: str, stamp: bytes) -> bytes:
     told: dict[str, Any] = {"packed": name, "status": [status.st_size, status.st_mtime_ns]}
     with PackedCorpus.open(version.packed_path) as packed:
         told["tables_sum"] = packed.tables_sum()
-    return written_table(version.files, version.memory.empty, told, stamp=stamp)
+    return written_table(version, told, stamp=stamp)
 
 
-def written_table(
-    files: Sequence[ReadFile | None],
-    empty: Sequence[ReadFile],
-    told: dict[str, Any],
-    *,
-    stamp: bytes,
-) -> bytes:
-    """Return a table that says what each document was read from, and what is `told` besides.
-
-    `files` are by document, `empty` those that came to none.
-    """
+def written_table(version: CorpusVersion, told: dict[str, Any], *, stamp: bytes) -> bytes:
+    """Return a table that says what each document was read from, and what is `told` besides."""
     locations: list[str] = []
     paths: list[str] = []
-    numbers: array[int] = array("q")
+    statuses: list[FileStatus] = []
+    places: array[int] = array("q")
     odd: dict[str, dict[str, Any]] = {name: {} for name in _ODD}
-    for first, file in [*_firsts(files), *((0, file) for file in empty)]:
+    empty = ((0, file) for file in version.memory.empty)
+    for first, file in [*_firsts(version.files), *empty]:
         if not file.can_be_recalled or file.status is None:
             continue
         key = str(len(locations))
         locations.append(file.location)
         paths.append(file.path)
-        numbers.extend((*_masked(file.status), first, len(file.parts)))
+        statuses.append(file.status)
+        places.extend((first, len(file.parts)))
         if file.parts != ("",):
             odd["parts"][key] = file.parts
         if file.skipped:
             odd["skipped"][key] = [(one.path, one.reason) for one in file.skipped]
         if file.warnings:
             odd["warnings"][key] = file.warnings
-    rows = {"locations": locations, "paths": paths, **odd}
+    numbers = status_numbers(statuses) + places
+    rows: dict[str, Any] = {"locations": _BETWEEN.join(locations), "paths": _BETWEEN.join(paths)}
+    rows |= odd
+    memory, outcome = version.memory, version.outcome
+    # Else a file decided that no table tells of.
+    if outcome is not None and (memory.recalled + memory.learned, memory.passing) == (
+        len(paths),
+        0,
+    ):
+        rows["outcome"] = _outcome_rows(outcome)
+        numbers += outcome.witness.statuses
     text = json.dumps(told | rows, separators=(",", ":")).encode("ascii")
     text += b" " * (-(_HEAD.size + len(text)) % 8)
     body = text + numbers.tobytes()
@@ -257,8 +316,19 @@ def _firsts(files: Sequence[ReadFile | None]) -> list[tuple[int, ReadFile]]:
     return pairs
 
 
-def _masked(status: FileStatus) -> FileStatus:
-    return status._replace(inode=status.inode & _INODE_MASK)
+def _outcome_rows(outcome: Outcome) -> dict[str, Any]:
+    witness = outcome.witness
+    return {
+        "environment": witness.environment,
+        "paths": _BETWEEN.join(witness.paths),
+        "absent": _BETWEEN.join(witness.absent),
+        "skipped": [(one.path, one.reason) for one in outcome.skipped],
+        "warnings": outcome.warnings,
+    }
+
+
+def _split(names: str) -> list[str]:
+    return names.split(_BETWEEN) if names else []
 
 
 def read_table(table: bytes, stamp: bytes) -> tuple[array[int], dict[str, Any]]:

@@ -52,14 +52,28 @@ _OUTSIDE = ("/", "../", "./")
 _UNLISTED = re.compile(rb"warning: could not open directory '(.*?)/?': (.*)")
 
 
-def list_by_git(folder: str, options: LoadOptions, report: LoadReport) -> list[str] | None:
+@dataclass(frozen=True, slots=True)
+class GitListing:
+    """What git's rules leave in of a folder: paths relative to it, with `/`.
+
+    A name that ends with `/` is a repository of its own. `ignored` is what the rules leave out, a
+    folder ending with `/`; `outside` says that the folder is in no work tree. Where git did not
+    see all of it, `is_whole` is False.
+    """
+
+    names: list[str]
+    ignored: list[str]
+    outside: bool
+    is_whole: bool
+
+
+def list_by_git(folder: str, options: LoadOptions, report: LoadReport) -> GitListing | None:
     """List the files beneath `folder` that git's rules leave in.
 
     In a work tree these are the tracked and the untracked ones that no rule ignores. Elsewhere
     git reads the folder as the work tree of an empty repository, and what is hidden or what
-    tools generate is left out as well. Paths are relative to `folder`, with `/`, unsorted; one
-    that ends with `/` is a repository of its own. What the rules leave out is skipped in the
-    report, a folder as one entry. None where git is not installed or fails; the latter is a
+    tools generate is left out as well. Paths are unsorted. What the rules leave out is skipped in
+    the report, a folder as one entry. None where git is not installed or fails; the latter is a
     warning of the report.
     """
     git = git_program()
@@ -81,7 +95,7 @@ def list_by_git(folder: str, options: LoadOptions, report: LoadReport) -> list[s
         # Nothing listed: the folder itself is ignored, and its caller wants it all the same.
         if listing.names:
             _skip_ignored(listing.ignored, options, report, outside=False)
-        return listing.names
+        return GitListing(listing.names, listing.ignored, False, not listing.unlisted)
     return _list_outside(git, folder, options, report)
 
 
@@ -94,7 +108,7 @@ class _Listing:
 
 def _list_outside(
     git: str, folder: str, options: LoadOptions, report: LoadReport
-) -> list[str] | None:
+) -> GitListing | None:
     try:
         with _empty_repository() as repository:
             listing = _list(git, folder, _rules_outside(options), repository)
@@ -109,7 +123,7 @@ def _list_outside(
             names += _list_nested(git, folder, name, report)
         else:
             names.append(name)
-    return names
+    return GitListing(names, listing.ignored, True, not listing.unlisted)
 
 
 def _rules_outside(options: LoadOptions) -> tuple[str, ...]:
@@ -200,6 +214,12 @@ def _skip_ignored(
         path = name.removesuffix("/")
         reason = reason_by_name(path.rpartition("/")[2], path, options) if outside else None
         report.skip(printable_path(path), reason or IGNORED_REASON)
+
+
+def is_left_out_by_name(path: str, options: LoadOptions) -> bool:
+    """Tell whether a folder in no work tree is left out for its name, or that of one above it."""
+    names = path.split("/")
+    return any(reason_by_name(name, path, options) is not None for name in names)
 
 
 def reason_by_name(

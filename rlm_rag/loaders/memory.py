@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -31,6 +32,43 @@ class FileStatus(NamedTuple):
     modified_ns: int
     changed_ns: int
     inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileStatus:
+        """Take what counts from what the system says."""
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+STATUS_NUMBERS = 4
+_INODE_MASK = (1 << 63) - 1
+
+
+def status_numbers(statuses: Iterable[FileStatus]) -> array[int]:
+    """Return statuses as they are kept: `STATUS_NUMBERS` signed numbers of 64 bits each."""
+    numbers: array[int] = array("q")
+    for size_bytes, modified_ns, changed_ns, inode in statuses:
+        numbers.extend((size_bytes, modified_ns, changed_ns, inode & _INODE_MASK))
+    return numbers
+
+
+def have_statuses(
+    paths: Sequence[str], numbers: array[int], *, look: Callable[[str], os.stat_result] = os.lstat
+) -> bool:
+    """Tell whether each path has the status that was kept of it, by `status_numbers`."""
+    columns = (numbers[column::STATUS_NUMBERS] for column in range(STATUS_NUMBERS))
+    try:
+        for path, size_bytes, modified_ns, changed_ns, inode in zip(paths, *columns, strict=True):
+            now = look(path)
+            if (
+                now.st_ctime_ns != changed_ns
+                or now.st_size != size_bytes
+                or now.st_mtime_ns != modified_ns
+                or now.st_ino & _INODE_MASK != inode
+            ):
+                return False
+    except OSError:
+        return False
+    return True
 
 
 class ReadFile(NamedTuple):
@@ -71,14 +109,15 @@ class FileMemory:
     """Remembers what the files of one load came to; `known` is what an earlier load remembers.
 
     `empty` are the files that came to no document; `recalled` counts the files recalled,
-    `learned` those read that can be recalled the next time.
+    `learned` those read that can be recalled the next time, `passing` those that cannot.
     """
 
     known: Known | None = None
     empty: list[ReadFile] = field(default_factory=list)
     recalled: int = 0
     learned: int = 0
-    _settled_before_ns: int = field(default_factory=lambda: time.time_ns() - _SETTLED_NS)
+    passing: int = 0
+    settled_before_ns: int = field(default_factory=lambda: time.time_ns() - _SETTLED_NS)
 
     def remembers(self, path: str, location: str) -> bool:
         """Tell whether `read` would recall the file at `location`."""
@@ -104,6 +143,7 @@ class FileMemory:
         # Most files by far: one document, of which nothing is told.
         if is_plain and len(report.warnings) == warnings and len(report.skipped) == skips:
             self.learned += status is not None
+            self.passing += status is None
             _, content, encoding, _ = entries[0]
             return [Entry(path, content, encoding, ReadFile(location, path, status))]
         file = ReadFile(
@@ -115,6 +155,7 @@ class FileMemory:
             tuple(report.warnings[warnings:]),
         )
         self.learned += file.can_be_recalled
+        self.passing += not file.can_be_recalled
         if not entries:
             self.empty.append(file)
         return [entry._replace(file=file) for entry in entries]
@@ -135,10 +176,9 @@ class FileMemory:
         if status is None:
             return None
         # Elsewhere than on POSIX the one is when it was made, and says nothing.
-        modified_ns, changed_ns = status.st_mtime_ns, status.st_ctime_ns
-        if (changed_ns if _IS_POSIX else modified_ns) > self._settled_before_ns:
+        if (status.st_ctime_ns if _IS_POSIX else status.st_mtime_ns) > self.settled_before_ns:
             return None
-        return FileStatus(status.st_size, modified_ns, changed_ns, status.st_ino)
+        return FileStatus.of(status)
 
 
 def _lasts(reason: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rlm_rag.loaders.options import Entry
+from rlm_rag.loaders.witness import Sighting
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,8 @@ class OpenedSource:
 
     `name` is its last component, `label` what messages call it; `is_document` says that the
     source itself is the one document. `origin` is what a command line calls it wherever it is
-    given, None where it cannot be loaded again.
+    given, None where it cannot be loaded again. `sightings` are of the folders that decide alone,
+    with their files, what it holds; none where there is more to it.
     """
 
     shape: str
@@ -23,3 +25,4 @@ class OpenedSource:
     label: str
     is_document: bool = False
     origin: str | None = None
+    sightings: tuple[Sighting, ...] = ()

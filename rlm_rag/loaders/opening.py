@@ -33,6 +33,7 @@ from rlm_rag.loaders.stdin import STDIN, read_named_files, read_stdin
 from rlm_rag.loaders.tables import is_table, read_table
 from rlm_rag.loaders.tree import read_tree
 from rlm_rag.loaders.values import read_text, read_values
+from rlm_rag.loaders.witness import Sighting
 
 _LONGEST_PATH_CHARS = 4096
 _TEXT_HINT = f"A text itself: pipe it in and give {STDIN} as the source, or in Python use text=."
@@ -186,15 +187,20 @@ def _open_glob(source: str, intake: Intake) -> OpenedSource | None:
     if plain == len(parts) or not folder.is_dir():
         return None
     pattern = "/".join(parts[plain:])
-    entries = read_tree(str(folder), intake, only=compile_glob(f"/{pattern}"))
+    sighting = Sighting(intake.options)
+    only = compile_glob(f"/{pattern}")
+    entries = read_tree(str(folder), intake, only=only, sighting=sighting)
     origin = f"{os.path.realpath(folder)}/{pattern}"
-    return OpenedSource("documents", entries, _name_of(folder), source, origin=origin)
+    name, seen = _name_of(folder), (sighting,)
+    return OpenedSource("documents", entries, name, source, origin=origin, sightings=seen)
 
 
 def _open_folder(location: Path, intake: Intake) -> OpenedSource:
-    entries = read_tree(str(location), intake)
+    sighting = Sighting(intake.options)
+    entries = read_tree(str(location), intake, sighting=sighting)
     label, origin = f"the folder {location}", os.path.realpath(location)
-    return OpenedSource("documents", entries, _name_of(location), label, origin=origin)
+    name, seen = _name_of(location), (sighting,)
+    return OpenedSource("documents", entries, name, label, origin=origin, sightings=seen)
 
 
 def _open_file(location: Path, intake: Intake) -> OpenedSource:

@@ -97,7 +97,9 @@ def load_sources(
     merged = LoadReport()
     entries = _prefixed(list(zip(names, opened, reports, strict=True)), merged)
     label = "any of: " + ", ".join(one.label for one in opened)
-    joined = OpenedSource("documents", entries, "sources", label)
+    all_seen = all(one.sightings for one in opened)
+    sightings = tuple(seen for one in opened for seen in one.sightings) if all_seen else ()
+    joined = OpenedSource("documents", entries, "sources", label, sightings=sightings)
     return _pack(joined, options, merged, memory, _origin(opened, options, names), keeping)
 
 
@@ -121,7 +123,8 @@ def _pack(
 ) -> Corpus:
     entries = _watched(opened.entries, options.on_progress)
     if keeping is not None and origin is not None:
-        corpus = load_kept(Reading(entries, opened.shape, report, memory), origin, keeping)
+        reading = Reading(entries, opened.shape, report, memory, opened.sightings)
+        corpus = load_kept(reading, origin, keeping)
     else:
         corpus = Corpus.from_documents(
             entries,

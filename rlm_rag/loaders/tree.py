@@ -15,27 +15,34 @@ from rlm_rag.loaders.listing import OWN_REPOSITORY_REASON, list_by_git
 from rlm_rag.loaders.options import Entry, LoadOptions, LoadReport
 from rlm_rag.loaders.paths import unique_paths
 from rlm_rag.loaders.walk import walk
+from rlm_rag.loaders.witness import Sighting
 
 _OWN_IGNORE_REASON = f"ignored by {' or '.join(OWN_IGNORE_FILES)}"
 
 
 def read_tree(
-    root: str, intake: Intake, *, only: Callable[[str], bool] | None = None
+    root: str,
+    intake: Intake,
+    *,
+    only: Callable[[str], bool] | None = None,
+    sighting: Sighting | None = None,
 ) -> Iterator[Entry]:
     """Yield the readable text files beneath the folder `root`, in the byte order of their paths.
 
     Git's rules say which files count, in a work tree and out of one, and then `.ignore` and
     `.rlmignore` files, which leave more out. Links are followed only where the options say so,
-    and never out of the folder. `only` tells which paths are the source at all.
+    and never out of the folder. `only` tells which paths are the source at all. `sighting` is
+    told what was seen of the folder.
 
     Raises:
         SourceError: `root` cannot be listed.
         UsageError: an include or exclude is no glob.
     """
     options, report = intake.options, intake.report
-    root = os.path.realpath(root).rstrip("/")
-    listings = Listings()
-    names, by_git = _list(root, options, report, listings)
+    sighting = sighting or Sighting(intake.options)
+    root = sighting.root = os.path.realpath(root).rstrip("/")
+    listings = sighting.listings
+    names, by_git = _list(root, options, report, sighting)
     leads = follow_links(root, names, report) if options.follow_symlinks else {}
     if only is not None:
         report.skipped[:] = [one for one in report.skipped if only(one.path)]
@@ -61,15 +68,18 @@ def read_tree(
 
 
 def _list(
-    root: str, options: LoadOptions, report: LoadReport, listings: Listings
+    root: str, options: LoadOptions, report: LoadReport, sighting: Sighting
 ) -> tuple[list[str], bool]:
     """Return the files beneath a folder, and whether it was git that listed them."""
     if not options.ignore:
         return list(walk(root, options, report)), False
     # Nothing listed: the folder itself is ignored, and yet the caller asked for it.
     by_git = list_by_git(f"{root}/", options, report)
-    listed = by_git or list(walk(root, options, report))
-    return _without_own_ignored(root, listed, report, listings), bool(by_git)
+    if by_git is not None and by_git.names:
+        sighting.listing = by_git
+        return _without_own_ignored(root, by_git.names, report, sighting.listings), True
+    listed = list(walk(root, options, report))
+    return _without_own_ignored(root, listed, report, sighting.listings), False
 
 
 def _without_own_ignored(

@@ -1,0 +1,153 @@
+"""What tells, without listing a folder again, that it would be listed as it was.
+
+A folder's times change whenever something in it is added, removed or renamed, and what git leaves
+out of it is decided by files that have times as well.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rlm_rag.loaders.folders import Listings
+from rlm_rag.loaders.git_rules import (
+    REPOSITORY_MARKS,
+    environment_of_git,
+    files_of_rules,
+    left_out_whole,
+)
+from rlm_rag.loaders.listing import GitListing, is_left_out_by_name
+from rlm_rag.loaders.memory import FileStatus, have_statuses, status_numbers
+from rlm_rag.loaders.options import LoadOptions
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_MOUNT_POINT, _TYPE_AFTER = 4, " - "
+# Their folders may have no times of their own.
+_FOREIGN = "fuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Paths that were looked at, with their statuses (`status_numbers`), and where nothing was.
+
+    `environment` is what of the process decided besides.
+    """
+
+    environment: str
+    paths: Sequence[str]
+    statuses: array[int]
+    absent: Sequence[str]
+
+    def holds(self) -> bool:
+        """Tell whether all is as it was."""
+        return (
+            environment_of_git() == self.environment
+            and not any(map(os.path.lexists, self.absent))
+            and have_statuses(self.paths, self.statuses, look=os.stat)
+        )
+
+
+@dataclass(slots=True)
+class Sighting:
+    """What a load sees of the folder `root`; `listing` is None until git has listed it."""
+
+    options: LoadOptions
+    root: str = ""
+    listing: GitListing | None = None
+    listings: Listings = field(default_factory=Listings)
+
+
+def witness_of(sightings: Iterable[Sighting], settled_before_ns: int) -> Witness | None:
+    """Return what tells that all folders of a load would be listed as they were.
+
+    None where that cannot be told: on Windows, in file systems whose folders may have no times,
+    with repositories within, or where something changed after `settled_before_ns`.
+    """
+    environment = environment_of_git()
+    if environment is None or os.name != "posix":
+        return None
+    statuses: dict[str, FileStatus] = {}
+    absent: dict[str, None] = {}
+    for sighting in sightings:
+        paths = _paths_of(sighting)
+        if paths is None:
+            return None
+        for path in paths:
+            try:
+                statuses[path] = FileStatus.of(os.stat(path))  # noqa: PTH116
+            except (FileNotFoundError, NotADirectoryError):
+                absent[path] = None
+            except OSError:
+                return None
+    looked_at = [*statuses.values(), *map(_nearest, absent)]
+    if any(one.changed_ns > settled_before_ns for one in looked_at):
+        return None
+    return Witness(environment, [*statuses], status_numbers(statuses.values()), [*absent])
+
+
+def _nearest(path: str) -> FileStatus:
+    """Return the status of the folder in which a path would come to be.
+
+    Of a repository's marks, that of the root: none was there when git looked for them.
+    """
+    parents = Path(path).parents
+    if Path(path).name in REPOSITORY_MARKS:
+        return FileStatus(0, 0, 0, 0)
+    for parent in parents:
+        try:
+            return FileStatus.of(parent.stat())
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    return FileStatus(0, 0, 0, 0)
+
+
+def _paths_of(sighting: Sighting) -> list[str] | None:
+    root, listing, options = sighting.root, sighting.listing, sighting.options
+    # What a link leads to may change without a trace here.
+    if listing is None or not listing.is_whole or options.follow_symlinks or _is_foreign(root):
+        return None
+    folders = [name.removesuffix("/") for name in listing.ignored if name.endswith("/")]
+    if listing.outside:
+        passed = {one for one in folders if is_left_out_by_name(one, options)}
+    else:
+        whole = left_out_whole(root, folders)
+        if whole is None:
+            return None
+        passed = whole
+    files = files_of_rules(root, outside=listing.outside)
+    beneath = _looked_into(root, sighting.listings, {f"{root}/{name}" for name in passed})
+    return None if files is None or beneath is None else [*beneath, *files]
+
+
+def _looked_into(root: str, listings: Listings, passed: set[str]) -> list[str] | None:
+    """Return the folders that git looks into, and the files of rules in them.
+
+    None where one cannot be listed, or is a repository of its own.
+    """
+    found: list[str] = []
+    pending = [root]
+    while pending:
+        folder = pending.pop()
+        listed = listings.of(folder)
+        if listed is None or (listed.is_repository and folder != root):
+            return None
+        found.append(folder or "/")
+        found += (f"{folder}/{name}" for name in listed.rules)
+        beneath = (f"{folder}/{name}" for name in listed.folders)
+        pending += (path for path in beneath if path not in passed)
+    return found
+
+
+def _is_foreign(root: str) -> bool:
+    """Tell whether a folder lies in a file system that a program of somebody's makes up."""
+    try:
+        lines = _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        # No Linux.
+        return False
+    mounts = [(line.split(" ")[_MOUNT_POINT], line.partition(_TYPE_AFTER)[2]) for line in lines]
+    above = [one for one in mounts if f"{root}/".startswith(f"{one[0].rstrip('/')}/")]
+    return any(kind.startswith(_FOREIGN) for _, kind in sorted(above)[-1:])

@@ -1,0 +1,281 @@
+"""A load that lists nothing again: only where listing everything would come to the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlm_rag.corpus import Corpus
+from rlm_rag.errors import EmptyCorpusError
+from rlm_rag.loaders import git, memory, witness
+from rlm_rag.loaders.keeping import Keeping
+from rlm_rag.loaders.source import load_corpus, load_sources
+
+pytestmark = pytest.mark.skipif(
+    os.name != "posix" or shutil.which("git") is None, reason="without git, or times of folders"
+)
+FILES = {
+    "a.py": "x = 1\n",
+    "src/b.py": "y = 2\n",
+    "src/deep/c.md": "# c\n",
+    "data.bin": "\0",
+    "build/out.txt": "built\n",
+    "cache/x.pyc": "z\n",
+    "id_rsa": "secret\n",
+    ".gitignore": "build/\n*.pyc\n",
+    ".ignore": "*.log\n",
+    "src/.gitignore": "*.tmp\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder in which git finds nothing; and files count as settled at once."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setattr(memory, "_SETTLED_NS", 0)
+    return folder
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The commands that git is started with, as they are."""
+    commands: list[tuple[str, ...]] = []
+    real = git.start_git
+
+    def noted(program: str, folder: str, arguments: tuple[str, ...], **options: object) -> object:
+        commands.append(tuple(arguments))
+        return real(program, folder, arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(git, "start_git", noted)
+    return commands
+
+
+def run_git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True)
+
+
+def put(folder: Path, path: str, text: str = "new\n") -> None:
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_text(text)
+
+
+def made(folder: Path, *, work_tree: bool = True) -> Path:
+    for path, text in FILES.items():
+        put(folder, path, text)
+    (folder / "empty").mkdir()
+    if work_tree:
+        run_git(folder, "init", "-q")
+        run_git(folder, "add", "a.py", ".gitignore", "data.bin")
+    return folder
+
+
+def seen(corpus: Corpus) -> tuple[object, ...]:
+    with corpus:
+        documents = [(one.path, one.content, one.encoding) for one in corpus]
+        return documents, corpus.skipped, corpus.warnings, corpus.fingerprint, corpus.shape
+
+
+CHANGES: dict[str, Callable[[Path, Path], object]] = {
+    "edited": lambda tree, home: put(tree, "a.py", "x = 3\n"),
+    "edited, of the same size and time": lambda tree, home: (
+        put(tree, "src/b.py", "y = 3\n"),
+        os.utime(tree / "src/b.py", (1, 1)),
+    ),
+    "added": lambda tree, home: put(tree, "src/deep/new.py"),
+    "added where nothing was": lambda tree, home: put(tree, "empty/new.py"),
+    "added beneath what is ignored by its files": lambda tree, home: put(tree, "cache/new.py"),
+    "removed": lambda tree, home: (tree / "src/deep/c.md").unlink(),
+    "renamed": lambda tree, home: (tree / "a.py").rename(tree / "z.py"),
+    "a folder renamed": lambda tree, home: (tree / "src").rename(tree / "lib"),
+    "a folder become a link": lambda tree, home: (
+        (tree / "src").rename(tree / "lib"),
+        (tree / "src").symlink_to("lib"),
+    ),
+    "a file become a link": lambda tree, home: (
+        (tree / "a.py").unlink(),
+        (tree / "a.py").symlink_to("src/b.py"),
+    ),
+    "a pipe": lambda tree, home: os.mkfifo(tree / "src/pipe"),
+    "a rule": lambda tree, home: put(tree, ".gitignore", "*.py\n"),
+    "a rule where none was": lambda tree, home: put(tree, "src/deep/.gitignore", "*.md\n"),
+    "a rule gone": lambda tree, home: (tree / ".gitignore").unlink(),
+    "a rule of one's own": lambda tree, home: put(tree, "src/.rlmignore", "b.py\n"),
+    "another rule of one's own": lambda tree, home: put(tree, ".ignore", "*.md\n"),
+    "a rule of the repository's": lambda tree, home: put(tree, ".git/info/exclude", "src/\n"),
+    "a rule of the user's": lambda tree, home: put(home, ".config/git/ignore", "*.md\n"),
+    "a list that a configuration names": lambda tree, home: (
+        put(home, "mine", "*.md\n"),
+        put(home, ".gitconfig", "[core]\n\texcludesFile = ~/mine\n"),
+    ),
+    "added to the index": lambda tree, home: run_git(tree, "add", "-f", "build/out.txt"),
+    "removed from the index": lambda tree, home: run_git(tree, "rm", "-q", "--cached", "a.py"),
+    "a repository within": lambda tree, home: run_git(tree, "init", "-q", "src"),
+    "no repository any more": lambda tree, home: shutil.rmtree(tree / ".git"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_changes_is_noticed(
+    change: str, tmp_path: Path, home: Path, started: list[tuple[str, ...]]
+) -> None:
+    tree = made(tmp_path / "tree")
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    first = seen(load_corpus(tree, keeping=keeping))
+    started.clear()
+    assert seen(load_corpus(tree, keeping=keeping)) == first
+    assert started == []
+    CHANGES[change](tree, home)
+    fresh = seen(load_corpus(tree))
+    assert seen(load_corpus(tree, keeping=keeping)) == fresh
+    assert seen(load_corpus(tree, keeping=keeping)) == fresh
+
+
+@pytest.mark.parametrize(
+    ("source", "work_tree"), [(".", True), ("src", True), (".", False), ("**/*.py", True)]
+)
+def test_folders_globs_and_several_of_them_are_listed_once(
+    tmp_path: Path, started: list[tuple[str, ...]], source: str, work_tree: bool
+) -> None:
+    tree = made(tmp_path / "tree", work_tree=work_tree)
+    made(tmp_path / "other")
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    for sources in ([f"{tree}/{source}"], [f"{tree}/{source}", f"{tmp_path}/other"]):
+        fresh = seen(load_sources(sources))
+        assert seen(load_sources(sources, keeping=keeping)) == fresh
+        started.clear()
+        assert seen(load_sources(sources, keeping=keeping)) == fresh
+        assert started == []
+    put(tree, "src/deep/more.py")
+    assert seen(load_sources(sources, keeping=keeping)) == seen(load_sources(sources))
+
+
+@pytest.mark.parametrize("above", [".gitignore", ".git/HEAD"])
+def test_what_lies_above_a_folder_is_noticed(tmp_path: Path, above: str) -> None:
+    tree = made(tmp_path / "tree")
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    middle = tree / "src"
+    put(middle, "deep/d.txt")
+    seen(load_corpus(middle / "deep", keeping=keeping))
+    text = {".gitignore": "*.md\n!keep\n", ".git/HEAD": "ref: refs/heads/main\n"}[above]
+    for folder in (".git/objects", ".git/refs") if above == ".git/HEAD" else ():
+        (middle / folder).mkdir(parents=True)
+    put(middle, above, text)
+    fresh = seen(load_corpus(middle / "deep"))
+    assert seen(load_corpus(middle / "deep", keeping=keeping)) == fresh
+
+
+@pytest.mark.parametrize(
+    "reason", ["unsettled", "repository within", "include", "foreign", "limited", "followed"]
+)
+def test_git_is_asked_each_time_where_times_do_not_tell_all(
+    tmp_path: Path,
+    home: Path,
+    started: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    reason: str,
+) -> None:
+    tree = made(tmp_path / "tree")
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    options: dict[str, object] = {}
+    if reason == "unsettled":
+        monkeypatch.setattr(memory, "_SETTLED_NS", 3_600_000_000_000)
+    elif reason == "repository within":
+        run_git(tree, "init", "-q", "src")
+    elif reason == "include":
+        put(home, ".gitconfig", "[include]\n\tpath = more\n")
+    elif reason == "foreign":
+        mounts = tmp_path / "mounts"
+        mounts.write_text(
+            "1 0 8:1 / / rw - ext4 /dev/sda rw\n"
+            f"2 1 0:5 / {tmp_path} rw shared:1 - fuse.sshfs host: rw\n"
+        )
+        monkeypatch.setattr(witness, "_MOUNTS", mounts)
+    elif reason == "limited":
+        options = {"max_total_bytes": 24}
+    else:
+        options = {"follow_symlinks": True}
+    load = lambda: seen(load_corpus(tree, keeping=keeping, **options))  # type: ignore[arg-type] # noqa: E731
+    first = load()
+    started.clear()
+    assert load() == first
+    assert started != []
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["write", "write", "remove", "add", "folder"]),
+        st.sampled_from(["a", "d/b", "d/e/c", "x/y", "d/.gitignore", ".gitignore", ".ignore"]),
+        st.sampled_from(["1\n", "b\n", "d/\n", "*\n!a\n", "x\n/d/e\n"]),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def changed(tree: Path, step: tuple[str, str, str]) -> None:
+    what, path, text = step
+    target = tree / path
+    if what == "add" and target.is_file() and (tree / ".git").exists():
+        run_git(tree, "add", "-f", path)
+    elif what == "remove" and target.exists():
+        target.unlink() if target.is_file() else shutil.rmtree(target)
+    elif what == "folder" and not any(one.is_file() for one in (target, *target.parents)):
+        target.mkdir(parents=True, exist_ok=True)
+    elif what == "write" and not target.is_dir() and not any(map(Path.is_file, target.parents)):
+        put(tree, path, text)
+
+
+def outcome(tree: Path, keeping: Keeping | None) -> object:
+    try:
+        return seen(load_corpus(tree, keeping=keeping))
+    except EmptyCorpusError as error:
+        return error.message
+
+
+def holds_after(
+    tmp_path_factory: pytest.TempPathFactory,
+    stages: list[list[tuple[str, str, str]]],
+    work_tree: bool,
+) -> None:
+    folder = tmp_path_factory.mktemp("trees")
+    tree = folder / "tree"
+    put(tree, "always", "here\n")
+    if work_tree:
+        run_git(tree, "init", "-q")
+    keeping = Keeping(folder / "kept" / "indexes")
+    for stage in stages:
+        for step in stage:
+            changed(tree, step)
+        fresh = outcome(tree, None)
+        for _ in range(2):
+            assert outcome(tree, keeping) == fresh
+
+
+@settings(max_examples=6)
+@given(st.lists(steps, min_size=2, max_size=3), st.booleans())
+def test_any_changes_load_as_if_nothing_had_been_kept(
+    tmp_path_factory: pytest.TempPathFactory,
+    stages: list[list[tuple[str, str, str]]],
+    work_tree: bool,
+) -> None:
+    holds_after(tmp_path_factory, stages, work_tree)
+
+
+@pytest.mark.deep
+@settings(max_examples=200)
+@given(st.lists(steps, min_size=2, max_size=6), st.booleans())
+def test_any_of_many_changes_load_as_if_nothing_had_been_kept(
+    tmp_path_factory: pytest.TempPathFactory,
+    stages: list[list[tuple[str, str, str]]],
+    work_tree: bool,
+) -> None:
+    holds_after(tmp_path_factory, stages, work_tree)
