@@ -94,6 +94,16 @@ def test_the_records_of_a_text_are_dicts(text: str, rows: list[dict[str, object]
         ('{"a": 1}\n' * 4 + "torn\n", [{"a": 1}] * 4, 1),
         ("a=1 b=2\n" * 4 + "and so on\n", [{"a": 1, "b": 2}] * 4, 1),
         ("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 |\n", [{"a": 1, "b": 2}, {"a": 3}], 1),
+        (
+            "a,b\n" + "1,x\n" * 30 + '2,"torn\n3,""y""\n4,z\n',
+            [*[{"a": 1, "b": "x"}] * 30, {"a": 2, "b": 'torn\n3,"y"\n4,z\n'}],
+            2,
+        ),
+        (
+            "a,b\n" + "1,x\n" * 30 + '2,"two\nlines"\n',
+            [*[{"a": 1, "b": "x"}] * 30, {"a": 2, "b": "two\nlines"}],
+            0,
+        ),
     ],
 )
 def test_lines_of_another_form_are_counted(

@@ -31,8 +31,8 @@ _NAMED = r"\s*([A-Za-z_][\w .-]{0,40}?)\s*:\s*(.*)"
 def rows_of(text: str) -> Read | None:
     """Return the records of a text, numbers as numbers; None where it has no known form.
 
-    The number beside them counts lines that have another form: left out, or, in a table, with
-    more or fewer cells than its head.
+    The number beside them counts lines that have another form: left out, such as those after a
+    quote that does not end, or, in a table, with more or fewer cells than its head.
     """
     begin = text.lstrip()[:1]
     readers: tuple[Callable[[str], Read | None], ...] = (_pairs, _parts, _table, _tables_within)
@@ -151,7 +151,14 @@ def _table(text: str) -> Read | None:
     if delimiter is None or not all(map(_may_head, start[0].split(delimiter))):
         return None
     cells = _cells(StringIO(text, newline=""), delimiter, len(text))
-    return _headed([row for row in cells if row])
+    found = _headed([row for row in cells if row])
+    return None if found is None else (found[0], found[1] + _swallowed(text, cells))
+
+
+def _swallowed(text: str, cells: list[list[str]]) -> int:
+    """Return how many lines went into the last cell, whose quote no other one closes."""
+    last = cells[-1][-1] if cells and cells[-1] else ""
+    return last.rstrip("\n").count("\n") if text.endswith(last.replace('"', '""')) else 0
 
 
 def _headed(rows: list[list[str]]) -> Read | None:
