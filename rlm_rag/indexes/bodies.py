@@ -59,7 +59,7 @@ class Braces:
         tokens = _tokens(self)
         found = _between_braces(text, tokens)
         if found and tokens.within:
-            found = [span for span in found if not tokens.within.search(text, *span)]
+            found = [span for span in found if not tokens.within.search(text, span[0] - 1, span[1])]
         return list(_but_one(text, found, self.kept)) if found and self.kept else found
 
 

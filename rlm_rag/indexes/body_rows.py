@@ -89,6 +89,8 @@ _TYPESCRIPT = Braces(
     control=_SCRIPT_CONTROL,
 )
 
+SKIPPED_OF_KOTLIN = (_THREE_QUOTES, _STRING, *_COMMENTS, _CHARACTER, rb"`[^`\n]*+`")
+
 BODIES: Mapping[str, Braces | Blocks] = {
     "go": Braces(
         (_STRING, *_COMMENTS, rb"`[^`]*+`", _CHARACTER),
@@ -118,7 +120,7 @@ BODIES: Mapping[str, Braces | Blocks] = {
         other=_words(b"const", b"define", b"fn", no=rb"\w$>:"),
     ),
     "kotlin": Braces(
-        (_THREE_QUOTES, _STRING, *_COMMENTS, _CHARACTER, rb"`[^`\n]*+`"),
+        SKIPPED_OF_KOTLIN,
         (rb'"', rb"'", rb"`", rb"/\*"),
         function=_words(b"fun"),
         holder=_words(b"class", b"interface", b"object", no=rb"\w$.:"),

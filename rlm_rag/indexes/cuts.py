@@ -11,15 +11,18 @@ from rlm_rag.indexes.places import Place, told
 
 
 class Cut:
-    """`text` is what is left of a whole text without `spans` of it, which are in order."""
+    """`text` is what is left of a whole text without `spans` of it, which are in order.
 
-    def __init__(self, whole: bytes, spans: Sequence[tuple[int, int]]) -> None:
+    In the place of each stands `joint`.
+    """
+
+    def __init__(self, whole: bytes, spans: Sequence[tuple[int, int]], joint: bytes = b"") -> None:
         bounds = [0, *(offset for span in spans for offset in span), len(whole)]
         kept = [whole[start:end] for start, end in pairwise(bounds)][::2]
-        self.text = b"".join(kept)
+        self.text = joint.join(kept)
         # Where the text was cut, in what is left, and how much was left out before and up to it.
-        self._at = list(accumulate(map(len, kept[:-1])))
-        self._out = [0, *accumulate(end - start for start, end in spans)]
+        self._at = list(accumulate(len(piece) + len(joint) for piece in kept[:-1]))
+        self._out = [0, *accumulate(end - start - len(joint) for start, end in spans)]
 
     def offset(self, offset: int) -> int:
         """Return where in the whole text stands what stands at an offset of what is left."""

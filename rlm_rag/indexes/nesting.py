@@ -80,7 +80,12 @@ def nested(places: Sequence[Place], source: Source) -> Iterator[Row]:
         while enclosing and (enclosing[-1].end <= one.start or _same(enclosing[-1], one)):
             enclosing.pop()
             paths.pop()
-        outer = enclosing[-1] if enclosing else None
+        depth = len(enclosing)
+        if one.apart:
+            first, behind = one.apart
+            while depth and first <= enclosing[depth - 1].start < behind:
+                depth -= 1
+        outer = enclosing[depth - 1] if depth else None
         if outer and outer.kind in _RUNS_CODE and one.kind in _LOCAL:
             continue
         if not told(one, source.text).name:
@@ -95,9 +100,9 @@ def nested(places: Sequence[Place], source: Source) -> Iterator[Row]:
         kind = one.kind
         if one.scope or (outer and outer.kind in _HOLDS_METHODS):
             kind = _MEMBERS.get(kind, kind)
-        yield _row(one, kind, paths[-1], source)
+        yield _row(one, kind, paths[depth], source)
         enclosing.append(one)
-        paths.append((*paths[-1], one.name))
+        paths.append((*paths[depth], one.name))
 
 
 def _row(one: Place, kind: str, path: tuple[str, ...], source: Source) -> Row:

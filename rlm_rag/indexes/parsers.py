@@ -17,13 +17,13 @@ from typing import IO, TypeVar
 
 from rlm_rag.child import command, environment
 from rlm_rag.indexes.grammars import EXTRA, Grammar
-from rlm_rag.indexes.parsing import PARSE_SECONDS
+from rlm_rag.indexes.parsing import parse_seconds
 from rlm_rag.indexes.skeleton import Definition, from_rows
 
 MAX_PARSED_BYTES = 8 << 20
 
 # A process counts its own time; this is for one that sleeps, or a machine that is overloaded.
-_WAIT_SECONDS = 6.0 * PARSE_SECONDS
+_WAIT_SECONDS = 6.0 * parse_seconds(MAX_PARSED_BYTES)
 _MOST_PROCESSES = 4
 
 Key = TypeVar("Key")
@@ -48,6 +48,7 @@ class _Process:
     popen: subprocess.Popen[bytes]
     stdin: IO[bytes]
     since: float = 0.0
+    allowed_seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -132,6 +133,7 @@ class Parsers:
 
     def _send(self, process: _Process, grammar: Grammar, data: bytes) -> None:
         process.since = time.monotonic()
+        process.allowed_seconds = parse_seconds(len(data))
         header = json.dumps({"grammar": grammar.name, "bytes": len(data)})
         try:
             process.stdin.write(header.encode() + b"\n" + data)
@@ -157,7 +159,7 @@ class Parsers:
     def _parsed(self, process: _Process, line: bytes) -> Parsed:
         if not line.endswith(b"\n"):
             self._drop(process)
-            return Parsed(failure=_how(process.popen.returncode))
+            return Parsed(failure=_how(process))
         reply = json.loads(line)
         if "missing" in reply:
             return Parsed(failure=f"{reply['missing']}: {EXTRA}", installed=False)
@@ -192,9 +194,10 @@ def _end(process: _Process) -> None:
         return
 
 
-def _how(status: int) -> str:
-    if status == -getattr(signal, "SIGXCPU", 0):
-        return f"took longer than {PARSE_SECONDS} s"
+def _how(process: _Process) -> str:
+    status = process.popen.returncode
+    if status == -getattr(signal, "SIGPROF", 0):
+        return f"took longer than {process.allowed_seconds:.1f} s"
     if status < 0:
         return f"crashed ({signal.Signals(-status).name})"
     return f"ended (exit status {status})"

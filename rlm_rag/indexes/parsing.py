@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+import signal
 import sys
 from typing import Any
 
@@ -14,10 +15,18 @@ from rlm_rag.child import end_with_parent
 from rlm_rag.errors import MissingExtraError
 from rlm_rag.indexes.grammars import grammar_named
 
-# Of processor time, for one document; the fastest grammars read 8 MB in it, the slowest half.
-PARSE_SECONDS = 5
+# Of processor time, for one document: a process's first loads its grammar as well, and the slowest
+# grammars take 1.25 s a MB. What is nested deeply takes them time out of all proportion.
+_LEAST_SECONDS = 1.0
+_SECONDS_PER_MB = 2.0
+_MOST_SECONDS = 5.0
 # A tree takes 27 to 93 times its source.
 MEMORY_BYTES = 1 << 30
+
+
+def parse_seconds(byte_count: int) -> float:
+    """Return how many seconds of processor time a document of so many bytes may take."""
+    return min(_MOST_SECONDS, _LEAST_SECONDS + _SECONDS_PER_MB * byte_count / 1e6)
 
 
 def main() -> None:
@@ -29,7 +38,7 @@ def main() -> None:
     requests, replies = sys.stdin.buffer, sys.stdout.buffer
     while header := requests.readline():
         request = json.loads(header)
-        _allow_seconds(PARSE_SECONDS)
+        _allow_seconds(parse_seconds(request["bytes"]))
         reply = _reply(requests.read(request["bytes"]), request["grammar"])
         replies.write(json.dumps(reply).encode() + b"\n")
         replies.flush()
@@ -66,14 +75,9 @@ def _confine() -> None:
         resource.setrlimit(limit, (least, least))
 
 
-def _allow_seconds(seconds: int) -> None:
+def _allow_seconds(seconds: float) -> None:
     """End this process when it has worked so much longer than it has until now."""
-    try:
-        import resource
-    except ImportError:
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    wanted = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+    if hasattr(signal, "setitimer"):
+        # SIGPROF ends a process that does not catch it; a limit of the system counts whole seconds.
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -15,6 +15,7 @@ MAX_NAME_CHARS = 200
 
 _NAME_BYTES = 4 * MAX_NAME_CHARS
 _UNNAMED = {"companion": "Companion"}
+_WORD = re.compile(r"[\w:~]+")
 _KIND = re.compile(r"@(?!name\b)([a-z]\w*)")
 
 Captures = dict[str, list[Node]]
@@ -24,7 +25,8 @@ Captures = dict[str, list[Node]]
 class Place:
     """Where a definition is, in bytes of its text.
 
-    What its nodes tell beside that is read by `told`, of those places alone that count.
+    What its nodes tell beside that is read by `told`, of those places alone that count. What
+    starts from the first of `apart` to before the second holds nothing of it.
     """
 
     start: int
@@ -37,6 +39,7 @@ class Place:
     scope: str = ""
     body: int = -1
     parameters: int = -1
+    apart: tuple[int, int] | None = None
 
 
 class PlaceQuery:
@@ -136,6 +139,9 @@ def _shown(text: str, kind: str) -> str:
     if kind == "operator_cast":
         # Its node holds the parameters as well.
         text = text.partition("(")[0]
+    if kind == "parenthesized_declarator" and (word := _WORD.search(text)):
+        # As in `int (*name(int x))(int)`.
+        text = word[0]
     name = " ".join(text.split()).strip("\"'`: ")
     if name[:1] + name[-1:] in ("()", "{}") and len(name) > 2:
         name = name[1:-1].strip()

@@ -1,4 +1,4 @@
-"""What is blanked of a text before its grammar reads it, so that the grammar can.
+"""What is changed of a text so that its grammar can read it.
 
 Whatever is blanked becomes spaces, so that all offsets and lines stay as they are.
 """
@@ -6,7 +6,12 @@ Whatever is blanked becomes spaces, so that all offsets and lines stay as they a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from rlm_rag.indexes.body_rows import SKIPPED_OF_KOTLIN
+from rlm_rag.indexes.cuts import Cut
 
 # A macro between the keyword and the name, as in `class EXPORT Name {`.
 _MACRO = re.compile(
@@ -30,9 +35,16 @@ _NEVER = {
         rb"\n[ \t]*#[ \t]*(?:if[ \t]+0\b|if(?:def)?[ \t(]+[^\n!]{0,40}\b__cplusplus)[^\n]*"
     ),
     "cpp": re.compile(rb"\n[ \t]*#[ \t]*if[ \t]+0\b[^\n]*"),
+    "csharp": re.compile(rb"\n[ \t]*#[ \t]*if[ \t]+false\b[^\n]*"),
 }
-
-
+# What may follow a member of a class on its line, of another.
+_NEXT_MEMBER = re.compile(
+    rb"[ \t]++(?:fun|va[lr]|class|interface|object|companion|init|constructor|override|open|private"
+    rb"|public|internal|protected|abstract|data|enum|sealed|inner|suspend)\b"
+)
+_BEFORE_END_BYTES = 100
+# What stands before a brace that ends a line, or nothing.
+_NO_MEMBER = (b"{", b";", b"\n", b"")
 _BLANKS = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
 
 
@@ -54,35 +66,90 @@ def _macros(text: bytes) -> Iterator[tuple[int, int]]:
             at = text.find(keyword, at + len(keyword))
 
 
-def branches(text: bytes, language: str) -> tuple[bytes, list[tuple[int, int]]]:
-    """Return a text with the first branch of each conditional alone, and where the others lie.
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A conditional, whether its present branch is the first, and whether that came."""
 
-    Each of these starts with a line feed and ends with one. Of `#if 0`, and in `c` of what is
-    for C++ alone, the first counts as another.
+    since: int
+    is_first: bool
+    came: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A part of a conditional's branch other than its first, with line feeds at both ends.
+
+    What starts from `since` to before it belongs to other branches, and holds nothing of it.
     """
+
+    start: int
+    end: int
+    since: int
+
+
+def branches(text: bytes, language: str) -> tuple[bytes, list[Branch]]:
+    """Return a text with the first branch of each conditional alone, and the others.
+
+    Of `#if 0`, and in `c` of what is for C++ alone, the first counts as another. What the first
+    branch opens, and all share, holds what is in the others.
+    """
+    hidden, others = _conditionals(text, language)
+    others = [replace(one, since=one.start) for one in others]
+    return _blanked(text, hidden + [(one.start, one.end) for one in others]), others
+
+
+def _conditionals(text: bytes, language: str) -> tuple[list[tuple[int, int]], list[Branch]]:
+    """Return where the directives lie, and the branches other than the first."""
     hidden: list[tuple[int, int]] = []
-    others: list[tuple[int, int]] = []
-    # Of each open conditional: whether its present branch is the first, and whether that came.
-    stack: list[tuple[bool, bool]] = []
+    others: list[Branch] = []
+    stack: list[_Open] = []
     at = 0
     # With the line feed before the text, a directive starts where its line does.
     for match in _DIRECTIVE.finditer(b"\n" + text):
         start, end = match.start(), match.end() - 1
-        if not all(is_first for is_first, _ in stack):
-            others.append((at, start))
+        others += _another(text, at, start, stack)
         hidden.append((start, end))
         at = end
         _step(match, stack, _NEVER[language])
-    if not all(is_first for is_first, _ in stack):
-        others.append((at, len(text)))
-    others = [(start, end) for start, end in others if not text[start:end].isspace()]
-    return _blanked(text, hidden + others), others
+    return hidden, others + _another(text, at, len(text), stack)
 
 
-def branch_end(text: bytes, at: int) -> int:
-    """Return where the branch of a conditional ends in which an offset lies."""
-    match = _DIRECTIVE.search(text, at)
-    return match.start() + 1 if match else len(text)
+def _another(text: bytes, start: int, end: int, stack: Sequence[_Open]) -> list[Branch]:
+    since = next((one.since for one in stack if not one.is_first), None)
+    return [] if since is None or text[start:end].isspace() else [Branch(start, end, since)]
+
+
+def repaired(text: bytes, language: str) -> tuple[Cut, list[Branch]] | None:
+    """Return what a grammar may read where it cannot read the text itself; None where that is all.
+
+    In C# each conditional has its first branch alone, where two may open what ends once; the other
+    branches are returned beside it. In Kotlin members of a class that share a line are parted.
+    """
+    if language == "csharp":
+        hidden, others = _conditionals(text, language)
+        spans = sorted([*hidden, *((one.start, one.end) for one in others)])
+        return (Cut(text, spans), others) if others else None
+    if language == "kotlin":
+        ends = list(_ends_of_members(text))
+        return (Cut(text, [(end, end) for end in ends], b"\n"), []) if ends else None
+    return None
+
+
+def _ends_of_members(text: bytes) -> Iterator[int]:
+    """Yield where a member, or a statement, of Kotlin ends and its line does not."""
+    for match in _kotlin_braces().finditer(text):
+        if match.lastindex is None:
+            continue
+        start, end = match.span()
+        if text[max(0, start - _BEFORE_END_BYTES) : start].rstrip(b" \t")[-1:] not in _NO_MEMBER:
+            yield start
+        if _NEXT_MEMBER.match(text, end):
+            yield end
+
+
+@cache
+def _kotlin_braces() -> re.Pattern[bytes]:
+    return re.compile(b"|".join((*SKIPPED_OF_KOTLIN, rb"(\})")))
 
 
 def _blanked(text: bytes, spans: list[tuple[int, int]]) -> bytes:
@@ -92,15 +159,13 @@ def _blanked(text: bytes, spans: list[tuple[int, int]]) -> bytes:
     return bytes(blanked)
 
 
-def _step(
-    directive: re.Match[bytes], stack: list[tuple[bool, bool]], never: re.Pattern[bytes]
-) -> None:
+def _step(directive: re.Match[bytes], stack: list[_Open], never: re.Pattern[bytes]) -> None:
     word = directive[1]
     if word.startswith(b"if"):
         is_first = never.fullmatch(directive[0]) is None
-        stack.append((is_first, is_first))
+        stack.append(_Open(directive.start(), is_first, is_first))
     elif stack and word == b"endif":
         stack.pop()
     elif stack:
-        _, came = stack[-1]
-        stack[-1] = (not came, True)
+        last = stack[-1]
+        stack[-1] = _Open(last.since, not last.came, True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -17,7 +18,7 @@ from rlm_rag.indexes.cuts import Cut, without_bodies
 from rlm_rag.indexes.grammars import EXTRA, Grammar
 from rlm_rag.indexes.nesting import STATE, Source, nested, without_clauses
 from rlm_rag.indexes.places import Place, PlaceQuery, told
-from rlm_rag.indexes.repairs import branch_end, branches, without_macros
+from rlm_rag.indexes.repairs import Branch, branches, repaired, without_macros
 from rlm_rag.indexes.skeleton import Definition, Row
 from rlm_rag.lines import line_starts
 
@@ -83,7 +84,17 @@ def _read(loaded: _Loaded, text: bytes, source: Source) -> tuple[list[Place], se
         if not any(_concerns(cut, node) for node in broken):
             return cut.restored(loaded.query.places(root)), _rows(broken, source, cut)
     root = loaded.parser.parse(text).root_node
-    return loaded.query.places(root), _rows(_broken(root), source)
+    found, broken = loaded.query.places(root), _broken(root)
+    other = repaired(text, source.grammar.name) if broken else None
+    if other is not None:
+        cut, apart = other
+        root = loaded.parser.parse(cut.text).root_node
+        left = _broken(root)
+        if _unread(left) < _unread(broken):
+            others = _of_branches(found, apart, text)
+            found = _joined(cut.restored(loaded.query.places(root)), others, source)
+            return found, _rows(left, source, cut)
+    return found, _rows(broken, source)
 
 
 def _broken(root: Node) -> list[Node]:
@@ -98,6 +109,11 @@ def _broken(root: Node) -> list[Node]:
         else:
             waiting.extend(child for child in node.children if child.has_error)
     return broken
+
+
+def _unread(broken: Sequence[Node]) -> tuple[int, int]:
+    """Return how many bytes could not be read, and in how many places; to be compared."""
+    return sum(node.end_byte - node.start_byte for node in broken), len(broken)
 
 
 def _concerns(cut: Cut, node: Node) -> bool:
@@ -127,15 +143,26 @@ def _preprocessed(loaded: _Loaded, source: Source) -> tuple[list[Place], set[int
     if others:
         parser = Parser(loaded.parser.language, included_ranges=_ranges(others, source))
         beside = loaded.query.places(parser.parse(text).root_node)
-        for one in beside:
-            # What closes it may stand in another branch.
-            one.end = min(one.end, branch_end(source.text, told(one, text).name_end))
-        found = _joined(found, beside, source)
+        found = _joined(found, _of_branches(beside, others, text), source)
     return found, broken
 
 
-def _ranges(spans: Iterable[tuple[int, int]], source: Source) -> list[Range]:
-    return [Range(source.point(start), source.point(end), start, end) for start, end in spans]
+def _ranges(apart: Iterable[Branch], source: Source) -> list[Range]:
+    bounds = ((one.start, one.end) for one in apart)
+    return [Range(source.point(start), source.point(end), start, end) for start, end in bounds]
+
+
+def _of_branches(places: Iterable[Place], apart: Sequence[Branch], text: bytes) -> Iterator[Place]:
+    """Yield the places in branches, each ending there; `text` is what they were found in."""
+    starts = [one.start for one in apart]
+    for one in places:
+        at = bisect_right(starts, one.name_start) - 1
+        if at >= 0 and one.name_start < apart[at].end:
+            told(one, text)
+            # What closes it may stand in another branch.
+            one.end = min(one.end, apart[at].end)
+            one.apart = apart[at].since, apart[at].start
+            yield one
 
 
 def _joined(found: list[Place], others: Iterable[Place], source: Source) -> list[Place]:

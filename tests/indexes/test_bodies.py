@@ -212,3 +212,11 @@ def test_what_is_left_of_a_text_is_found_in_it(whole: bytes, offsets: list[int])
     places = [sum(at < start for at in kept) for start, _ in spans]
     for at in range(len(kept)):
         assert cut.is_cut(at, at) == (at in places)
+
+
+def test_what_stands_in_the_place_of_a_part_moves_what_follows_it() -> None:
+    whole = b"abcdef"
+    cut = Cut(whole, [(1, 1), (3, 5)], b"\n")
+    assert cut.text == b"a\nbc\nf"
+    kept = [0, 2, 3, 5]
+    assert bytes(whole[cut.offset(at)] for at in kept) == b"abcf"

@@ -74,6 +74,15 @@ def test_a_process_that_is_late_is_ended_and_the_failure_does_not_last() -> None
     parsers.close()
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system counts no such time")
+def test_what_is_nested_deeply_is_given_up_by_its_size_and_the_next_document_is_read(
+    alone: Parsers,
+) -> None:
+    found = parse(alone, b"- " * 60_000, GOOD)
+    assert found[0].failure == "took longer than 1.2 s"
+    assert names(found[1]) == ["good"]
+
+
 def test_many_documents_come_back_under_their_keys(parsers: Parsers) -> None:
     found = parse(parsers, *(b"def f%d(): pass\n" % n for n in range(200)))
     assert {key: names(one) for key, one in found.items()} == {n: [f"f{n}"] for n in range(200)}

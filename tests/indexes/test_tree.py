@@ -247,3 +247,42 @@ def test_each_selector_of_a_rule_is_found_and_shown_alone() -> None:
 def test_a_dot_belongs_to_the_names_of_some_languages() -> None:
     assert told("a.mk", "dep_x.mk = 1\n") == "1 0 variable dep_x.mk"
     assert told("a.R", "print.shop <- function(x) x\n") == "1 0 function print.shop"
+
+
+def test_members_of_kotlin_that_share_their_lines_are_found() -> None:
+    source = (
+        "class A { companion object { fun f(): A { return A() } } ; fun g() {} fun h() {} }\n"
+        "class B(val x: Int) { companion object Named { const val MAX = 10 }\n"
+        '  val text = "${x } fun no() {" }\n'
+        "interface I {val y: Int}\n"
+    )
+    assert told("a.kt", source) == (
+        "1 0 class A, 1 1 object A.Companion, 1 2 method A.Companion.f, "
+        "1 1 method A.g, 1 1 method A.h, 2 0 class B, 2 1 property B.x, "
+        "2 1 object B.Named, 2 2 property B.Named.MAX, 3 1 property B.text, "
+        "4 0 interface I, 4 1 property I.y"
+    )
+
+
+def test_what_begins_in_another_branch_of_csharp_is_not_within_the_first() -> None:
+    source = (
+        "namespace N {\n#if A\nclass P : B {\n#elif C\nclass P : D {\n#else\nclass P {\n#endif\n"
+        "  void F() { G(1, 2, 3, 4); }\n#if E\n  class Q { void R() {} }\n#else\n"
+        "  class Q { void R() {} }\n#endif\n}\n}\n"
+        "#if false\nclass S {\n#else\nclass T {\n#endif\n}\n"
+    )
+    assert told("a.cs", source) == (
+        "1 0 namespace N, 3 1 class N.P, 5 1 class N.P, 7 1 class N.P, 9 2 method N.P.F, "
+        "11 2 class N.P.Q, 11 3 method N.P.Q.R, 13 2 class N.P.Q, 13 3 method N.P.Q.R, "
+        "20 0 class T"
+    )
+
+
+def test_a_function_that_returns_one_has_its_name_alone() -> None:
+    source = "int (*choose(int x))(int) { return 0; }\nint *(plain)(void) { return 0; }\n"
+    assert told("a.c", source) == "1 0 function choose, 2 0 function plain"
+
+
+def test_a_function_that_begins_its_body_is_found_in_it() -> None:
+    source = "class A {\n  void F() { int Local(int x) { return x + 1; } Local(1); }\n}\n"
+    assert told("a.cs", source) == "1 0 class A, 2 1 method A.F, 2 2 function A.F.Local"

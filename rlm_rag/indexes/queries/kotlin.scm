@@ -3,7 +3,7 @@
 (class_declaration (modifiers (class_modifier) @_m) name: (_) @name (#eq? @_m "enum")) @enum
 (class_declaration name: (_) @name) @class
 (object_declaration name: (_) @name) @object
-(companion_object "companion" @name) @object
+(companion_object "companion" @name !name) @object
 (companion_object name: (_) @name) @object
 (function_declaration name: (_) @name) @function
 (secondary_constructor "constructor" @name) @method
