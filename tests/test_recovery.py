@@ -14,7 +14,14 @@ import pytest
 import rlm_rag
 from rlm_rag import Answer, Limits, SearchableCorpus
 from rlm_rag.errors import DivergedError, ModelError, TraceError, UsageError
-from rlm_rag.trace.events import Answered, CallSent, ReplyReceived, Resumed, RunStarted
+from rlm_rag.trace.events import (
+    Answered,
+    CallSent,
+    LimitReached,
+    ReplyReceived,
+    Resumed,
+    RunStarted,
+)
 from rlm_rag.trace.reader import read_trace
 from rlm_rag.trace.recorder import Recorder
 from tests.engine.play import block, first_prompt, play
@@ -388,6 +395,28 @@ def test_every_strategy_goes_on_wherever_it_was_killed(
         assert (answer.text, answer.coverage) == (whole.text, whole.coverage), lines
         assert len(openai_server.received) == whole.usage.calls - paid, lines
     assert rlm_rag.replay(trace, corpus).text == whole.text
+
+
+def test_a_map_reduce_that_a_limit_cut_short_is_repeated_with_the_same_reason(
+    openai_server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    openai_server.script = lambda request: reply("A note.")
+    with rlm_rag.load({"long.md": "Of sheep and wool.\n" * 1_500}) as pages:
+        cut_short = rlm_rag.ask(
+            pages,
+            "What is told?",
+            model="test",
+            api_base=openai_server.api_base,
+            context_window=3_000,
+            strategy="map-reduce",
+            limits=Limits(calls=3),
+            trace=tmp_path,
+        )
+        (limit,) = read_trace(Path(str(cut_short.trace))).of_type(LimitReached)
+        assert limit.detail.startswith("the limit of 3 calls")
+        repeated = rlm_rag.replay(Path(str(cut_short.trace)), pages)
+    assert (repeated.text, repeated.warnings) == (cut_short.text, cut_short.warnings)
+    assert repeated.stop_reason == cut_short.stop_reason == "budget_calls"
 
 
 def test_passages_that_took_over_from_a_stuck_root_are_repeated_too(

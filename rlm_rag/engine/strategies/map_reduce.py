@@ -36,7 +36,9 @@ async def notes_of_all(
 
     def tell(path: str, reply: LeafReply) -> None:
         if reply.limit is not None:
-            limits.append(LimitReached(reply.limit, reply.error or f"{path} was read in part"))
+            # Of a document in parts, what kept the part out: what a replay comes to again.
+            reason = (reply.error or "").rpartition("not sent: ")[2]
+            limits.append(LimitReached(reply.limit, reason or f"{path} was read in part"))
 
     replies = await delegate.map_files(paths, asked, caller=Caller(0, 1), tell=tell)
     failed = [path for path, reply in replies.items() if not reply["ok"]]
