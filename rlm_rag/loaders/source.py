@@ -169,8 +169,10 @@ def _empty(label: str, options: LoadOptions, report: LoadReport) -> EmptyCorpusE
     if not report.skipped:
         return EmptyCorpusError(f"There is no document in {label}.", hint=hint)
     counts = Counter(skipped.reason for skipped in report.skipped).most_common(8)
-    if any("max_file_bytes" in reason for reason, _ in counts):
-        hint = "Raise the limit: --max-file-bytes, or max_file_bytes=."
+    for limit in ("max_file_bytes", "max_total_bytes", "max_files"):
+        if any(limit in reason for reason, _ in counts):
+            hint = f"Raise the limit: --{limit.replace('_', '-')}, or {limit}=."
+            break
     reasons = "; ".join(f"{count} {reason}" for reason, count in counts)
     return EmptyCorpusError(f"There is no readable text in {label}. Skipped: {reasons}.", hint=hint)
 

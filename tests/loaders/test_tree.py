@@ -276,6 +276,14 @@ def test_includes_and_excludes_are_globs(root: Path) -> None:
     assert "globs" in str(caught.value.hint)
 
 
+@pytest.mark.parametrize("limit", ["max_file_bytes", "max_total_bytes"])
+def test_where_a_limit_leaves_nothing_it_is_named(root: Path, limit: str) -> None:
+    write(root, {"a.txt": "some text", "b.txt": "more of it"})
+    with pytest.raises(EmptyCorpusError) as caught:
+        load(root, **{limit: 5})
+    assert f"--{limit.replace('_', '-')}" in str(caught.value.hint)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="names of bytes")
 def test_names_that_are_no_utf_8_are_made_printable_and_unique(root: Path) -> None:
     write(root, {"bad\\xff.txt": "literal", "nl\nname": "n"})
