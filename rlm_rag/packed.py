@@ -158,7 +158,32 @@ class PackedCorpus:
 
     def paths(self) -> Iterator[str]:
         """Yield every path, in the documents' order."""
-        return map(self.path, range(self._count))
+        return (_decode(row[0]) for row in self.rows(range(self._count)))
+
+    def rows(self, numbers: range) -> Iterator[tuple[memoryview, int, str | None, int, bytes]]:
+        """Yield of documents that follow one another what `PackedWriter` writes of each.
+
+        Its path, the length of its content, its encoding, its lines and its digest.
+        """
+        if not numbers:
+            return
+        self._row(numbers[-1])
+        self.encoding(numbers[0])
+        encodings: tuple[str | None, ...] = self._encodings or ()
+        start = self._rows_at + numbers.start * ROW.size
+        rows = self._view[start : start + len(numbers) * ROW.size]
+        for place, length, encoding, _, size, lines, digest in ROW.iter_unpack(rows):
+            if encoding >= len(encodings):
+                raise _damaged("a document's encoding has no name")
+            path = self._slice(place, length, self._rows_at)
+            yield path, size, encodings[encoding], lines, digest
+
+    def contents(self, numbers: range) -> memoryview:
+        """Return the contents of documents that follow one another, as one; none has holes."""
+        if not numbers:
+            return self._view[:0]
+        first, last = self._row(numbers[0]), self._row(numbers[-1])
+        return self._slice(first[3], last[3] + last[4] - first[3], self._content_end)
 
     def content(self, number: int) -> str:
         """Return a document's text."""

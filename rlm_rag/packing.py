@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, islice
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -25,6 +25,8 @@ from rlm_rag.packed import (
 )
 
 _WRITE_BUFFER_BYTES = 1 << 20
+# In pieces, so that an interrupt is heard between them.
+_WRITE_THROUGH_BYTES = 1 << 24
 _OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -74,36 +76,48 @@ def pack(
         SourceError: two documents have the same path.
         PackedCorpusError: the file cannot be written.
     """
-    coming = iter(documents)
-    same = 0
-    first: tuple[Any, ...] | None = None
-    if like is not None:
-        for document in coming:
-            if not _is_stored_at(document, like, same):
-                first = document
-                break
-            same += 1
-        if first is None and same == len(like) and shape == like.shape:
-            return False
+    runs = _runs(documents, like)
+    begun = [*islice(runs, 1)]
+    if like is not None and shape == like.shape:
+        whole = [range(len(like))] if len(like) else []
+        if begun == whole:
+            begun += islice(runs, 1)
+            if begun == whole:
+                return False
     with PackedWriter(path, shape=shape) as writer:
-        if like is not None:
-            for number in range(same):
-                writer.copy(like, number)
-        for document in coming if first is None else chain([first], coming):
-            _add(writer, document)
+        for run in chain(begun, runs):
+            if not isinstance(run, range):
+                _add(writer, run)
+            elif like is not None:
+                writer.copy_all(like, run)
             if watch is not None:
                 watch(writer)
     return True
 
 
-def _is_stored_at(document: tuple[Any, ...], corpus: PackedCorpus, number: int) -> bool:
-    text = document[1]
-    return (
-        isinstance(text, StoredText)
-        and text.corpus is corpus
-        and text.number == number
-        and document[0] == corpus.path(number)
-    )
+def _runs(
+    documents: Iterable[tuple[Any, ...]], like: PackedCorpus | None
+) -> Iterator[range | tuple[Any, ...]]:
+    """Yield documents; of those that follow one another in `like` as they do here, the numbers."""
+    paths = [] if like is None else [*like.paths()]
+    start = end = 0
+    for document in documents:
+        path, text = document[:2]
+        if like is not None and isinstance(text, StoredText) and text.corpus is like:
+            number = text.number
+            if path == paths[number]:
+                if number != end or start == end:
+                    if start < end:
+                        yield range(start, end)
+                    start = number
+                end = number + 1
+                continue
+        if start < end:
+            yield range(start, end)
+            start = end
+        yield document
+    if start < end:
+        yield range(start, end)
 
 
 def _add(writer: PackedWriter, document: tuple[Any, ...]) -> None:
@@ -211,6 +225,33 @@ class PackedWriter:
             corpus.line_count(number),
             corpus.digest(number),
         )
+
+    def copy_all(self, corpus: PackedCorpus, numbers: range) -> None:
+        """Append documents of another packed corpus that follow one another, as they are.
+
+        Raises:
+            SourceError: a document of one's path was added before.
+            PackedCorpusError: the file could not be written, or the other is damaged.
+            ValueError: the writer was closed.
+        """
+        if self._marks is not None or corpus.has_holes:
+            for number in numbers:
+                self.copy(corpus, number)
+            return
+        if self._fd is None:
+            raise ValueError("this packed corpus is closed")
+        contents, before = corpus.contents(numbers), self._offset
+        for name, size, encoding, lines, digest in corpus.rows(numbers):
+            self._append_row(bytes(name), size, encoding, lines, digest)
+            self._offset += size
+        if self._offset - before != len(contents):
+            raise PackedCorpusError("The packed corpus is damaged: its contents have gaps.")
+        try:
+            self._flush()
+            self._write_through(contents)
+        except OSError as error:
+            self._discard()
+            raise self._failure(error) from error
 
     def leave(self, told: Described) -> None:
         """Append a document without its text, to a file with holes.
@@ -323,6 +364,12 @@ class PackedWriter:
             except OSError as error:
                 self._discard()
                 raise self._failure(error) from error
+
+    def _write_through(self, data: memoryview) -> None:
+        assert self._fd is not None
+        done = 0
+        while done < len(data):
+            done += os.write(self._fd, data[done : done + _WRITE_THROUGH_BYTES])
 
     def _flush(self) -> None:
         assert self._fd is not None

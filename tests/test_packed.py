@@ -17,7 +17,7 @@ from rlm_rag import packed
 from rlm_rag.errors import PackedCorpusError, SourceError
 from rlm_rag.lines import count_lines
 from rlm_rag.packed import PackedCorpus
-from rlm_rag.packing import PackedWriter
+from rlm_rag.packing import PackedWriter, StoredText, pack
 
 ANY_CHARACTER = st.characters(codec=None) | st.sampled_from("\r\n\r\n\x00\ufeff\ud800\u2028\x85")
 ANY_TEXT = st.text(ANY_CHARACTER, max_size=60)
@@ -47,6 +47,37 @@ def test_any_text_comes_back_as_it_went_in(
             len(content.encode("utf-8", "surrogatepass")) for content in documents.values()
         )
         assert corpus.total_lines == sum(map(count_lines, documents.values()))
+
+
+@given(
+    documents=st.dictionaries(ANY_TEXT, ANY_TEXT, max_size=8),
+    taken=st.lists(st.tuples(st.sampled_from("slnr"), st.integers(0, 7)), max_size=8, unique=True),
+)
+def test_what_is_taken_from_another_file_is_as_if_it_were_added(
+    tmp_path_factory: pytest.TempPathFactory,
+    documents: dict[str, str],
+    taken: list[tuple[str, int]],
+) -> None:
+    folder = tmp_path_factory.mktemp("packed")
+    names = list(documents)
+    with PackedCorpus.open(write(folder / "before", documents)) as before:
+        texts: dict[str, str | StoredText] = {}
+        for how, at in taken or [("s", number) for number in range(len(names))]:
+            name = names[at % len(names)] if names else ""
+            if how == "s" and names:
+                texts[name] = StoredText(before, at % len(names))
+            elif how == "r" and names:
+                texts[f"renamed {name}"] = StoredText(before, at % len(names))
+            else:
+                texts[f"new {at}"] = how
+        is_new = pack(texts.items(), folder / "packed", like=before)
+        assert is_new == (list(texts) != names or not all(name in documents for name in texts))
+        plain = {
+            name: text if isinstance(text, str) else before.content(text.number)
+            for name, text in texts.items()
+        }
+    if is_new:
+        assert (folder / "packed").read_bytes() == write(folder / "plain", plain).read_bytes()
 
 
 def test_shape_and_encodings_are_kept(tmp_path: Path) -> None:

@@ -15,14 +15,12 @@ from pathlib import Path
 
 from rlm_rag import kept
 from rlm_rag.errors import PackedCorpusError
-from rlm_rag.loaders.kept_corpus import (
+from rlm_rag.loaders.kept_corpus import KeptCorpus, link, sync
+from rlm_rag.loaders.kept_table import (
     PACKED_SUFFIX,
     CorpusVersion,
-    KeptCorpus,
-    link,
     packed_name,
     read_table,
-    sync,
     written_table,
 )
 from rlm_rag.loaders.memory import FileMemory, ReadFile

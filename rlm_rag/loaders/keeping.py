@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlm_rag import kept
 from rlm_rag.corpus import Corpus
 from rlm_rag.errors import PackedCorpusError
+from rlm_rag.loaders.amending import amend
 from rlm_rag.loaders.begun import Begun, open_begun
-from rlm_rag.loaders.kept_corpus import CorpusVersion, KeptCorpus, Outcome, keep, stamp
+from rlm_rag.loaders.kept_corpus import KeptCorpus, keep, keep_again, stamp
+from rlm_rag.loaders.kept_table import CorpusVersion, Outcome
 from rlm_rag.loaders.memory import FileMemory, ReadFile
 from rlm_rag.loaders.options import Entry, LoadReport
 from rlm_rag.loaders.witness import Sighting, witness_of
@@ -71,11 +73,8 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
         before = KeptCorpus.open(folder, before_path, stamp()) or open_begun(
             folder, before_path, stamp()
         )
-        outcome = None if before is None or keeping.verify else before.unchanged()
-        if before is not None and outcome is not None:
-            _take(before, outcome, packed_path, reading.report)
-            kept.mark_used(folder)
-        else:
+        known = None if keeping.verify else before
+        if not _amended(known, reading, packed_path, folder, origin):
             files: list[ReadFile | None] = []
             begun = Begun(folder, origin, files, reading.memory, stamp(), before=before)
             version = _pack(reading, packed_path, before, files, begun, verify=keeping.verify)
@@ -96,11 +95,44 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
         raise
 
 
-def _take(before: KeptCorpus, outcome: Outcome, packed_path: Path, report: LoadReport) -> None:
-    """Have what is kept for the result, since reading the source would come to it."""
+def _amended(
+    before: KeptCorpus | None, reading: Reading, packed_path: Path, folder: Path, origin: str
+) -> bool:
+    """Come to the result by what is kept and the files that changed; False where that is not all.
+
+    The report is then what reading all of the source would make it.
+    """
+    if before is None or not reading.sightings:
+        return False
+    outcome = before.outcome()
+    if outcome is None:
+        return False
+    amended = amend(before, reading.sightings[0].intake, packed_path)
+    if amended is None:
+        return False
+    report = reading.report
     report.skipped[:], report.warnings[:] = outcome.skipped, outcome.warnings
+    if not amended.statuses:
+        kept.mark_used(folder)
+    elif _has_room(packed_path if amended.has_new_texts else before.path):
+        new_path = packed_path if amended.has_new_texts else None
+        with _told_if_not(folder, report):
+            keep_again(
+                folder, origin, before, amended.statuses, stamp=stamp(), packed_path=new_path
+            )
+    _end(before, None if amended.has_new_texts else packed_path)
+    return True
+
+
+def _end(before: KeptCorpus, packed_path: Path | None) -> None:
+    """Let go of the version before; it is the packed file where it is given a path."""
     before.packed.close()
-    before.path.rename(packed_path)
+    if packed_path is not None:
+        before.path.rename(packed_path)
+        return
+    # As large as the new one, and else there for as long as that is open.
+    with suppress(OSError):
+        before.path.unlink()
 
 
 def _pack(
@@ -127,13 +159,7 @@ def _pack(
             f"{path}: what was kept of it was wrong; it was read again"
             for path in before.different(version)
         ]
-    before.packed.close()
-    if not is_new:
-        before.path.rename(packed_path)
-        return version
-    # As large as the new one, and else there for as long as that is open.
-    with suppress(OSError):
-        before.path.unlink()
+    _end(before, None if is_new else packed_path)
     return version
 
 
@@ -169,7 +195,13 @@ def _keep(
 ) -> None:
     if not version.files or not _has_room(version.packed_path):
         return
-    try:
+    with _told_if_not(folder, report):
         keep(folder, origin, version, stamp=stamp(), before=before)
+
+
+@contextmanager
+def _told_if_not(folder: Path, report: LoadReport) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         report.warnings.insert(0, f"{folder}: the text is not kept: {error.strerror or error}")

@@ -3,80 +3,63 @@
 Two files in the source's folder: the packed corpus, under a new name for each version, and a
 table that names it and says of each file what its status was. The table is replaced at once, so
 that whoever reads it sees one version or the other, whole.
-
-Layout of the table: magic | stamp | CRC-32 of the rest | bytes of the JSON | JSON | the status of
-each file | of each its first document, and how many | the status of each path of the witness.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import struct
 import sys
-import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rlm_rag import kept
 from rlm_rag.corpus import Skipped
 from rlm_rag.errors import PackedCorpusError
 from rlm_rag.loaders.documents import parser_packages
 from rlm_rag.loaders.installed import release_of
+from rlm_rag.loaders.kept_table import (
+    ODD,
+    PACKED_SUFFIX,
+    PLACE_NUMBERS,
+    CorpusVersion,
+    Outcome,
+    encoded_table,
+    first_documents,
+    packed_name,
+    read_table,
+    split_names,
+    written_table,
+)
 from rlm_rag.loaders.memory import (
     STATUS_NUMBERS,
-    FileMemory,
     FileStatus,
     ReadFile,
-    have_statuses,
-    status_numbers,
+    differing,
 )
 from rlm_rag.loaders.witness import Witness
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import StoredText
 
 _TABLE = "corpus.table"
-PACKED_SUFFIX = ".packed"
-_MAGIC = b"RLMKEPT\x02"
-_HEAD = struct.Struct("=8s16sIQ")
-_PLACE_NUMBERS = 2
-_ODD = ("parts", "skipped", "warnings")
-# Names lie in one string each kind, which is read ten times as fast; none holds this.
-_BETWEEN = "\0"
 # They guess encodings, and find keys.
 _DECIDING_PACKAGES = ("chardet", "detect_secrets")
 _SOURCES = ("lines.py", "packed.py", "packing.py")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a load told of its source: true while `witness` holds and its files are the same."""
+class KeptFile(NamedTuple):
+    """A file of a kept corpus; `document` is None unless it came to one, with nothing told."""
 
-    witness: Witness
-    skipped: Sequence[Skipped]
-    warnings: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusVersion:
-    """What a load made: `files` says of each document what it was read from.
-
-    Without `is_new`, the packed file is that of the version before. `outcome` is None where more
-    decides it than files and folders.
-    """
-
-    packed_path: Path
-    files: Sequence[ReadFile | None]
-    memory: FileMemory
-    is_new: bool = True
-    outcome: Outcome | None = None
+    row: int
+    location: str
+    path: str
+    document: int | None
 
 
 # A path, its status, its first document, how many, and its place.
@@ -100,16 +83,16 @@ class KeptCorpus:
         self.path = path
         self.is_begun = is_begun
         self.name = str(told["packed"])
-        self._told = told
-        self._locations, self._paths = _split(told["locations"]), _split(told["paths"])
+        self.told = told
+        self._locations, self._paths = split_names(told["locations"]), split_names(told["paths"])
         places_at = STATUS_NUMBERS * len(self._locations)
         self._statuses = numbers[:places_at]
-        seen_at = places_at + _PLACE_NUMBERS * len(self._locations)
+        seen_at = places_at + PLACE_NUMBERS * len(self._locations)
         self._places, self._seen = numbers[places_at:seen_at], numbers[seen_at:]
-        if len(self._places) != _PLACE_NUMBERS * len(self._paths):
+        if len(self._places) != PLACE_NUMBERS * len(self._paths):
             raise PackedCorpusError("The table of the kept corpus is damaged.")
         # The rows of files that are not one document of which nothing was told.
-        self._odd = {int(row) for name in _ODD for row in told[name]}
+        self._odd = {int(row) for name in ODD for row in told[name]}
 
     @classmethod
     def open(cls, folder: Path, path: Path, stamp: bytes) -> KeptCorpus | None:
@@ -140,29 +123,48 @@ class KeptCorpus:
         """How many files it remembers."""
         return len(self._rows)
 
-    def unchanged(self) -> Outcome | None:
-        """Return what the load told that made it, where another would come to the same.
+    def outcome(self) -> Outcome | None:
+        """Return what the load told that made it, where the same files would be listed now.
 
-        That is known by the folders and files that there are; None where it is not.
+        It is told again where these are the same, too; None where that is not known.
         """
-        told = self._told.get("outcome")
+        told = self.told.get("outcome")
         if told is None:
             return None
         try:
-            paths, absent = _split(told["paths"]), _split(told["absent"])
+            paths, absent = split_names(told["paths"]), split_names(told["absent"])
             witness = Witness(told["environment"], paths, self._seen, absent)
-            if not witness.holds() or not have_statuses(self._locations, self._statuses):
+            if not witness.holds():
                 return None
             return Outcome(witness, [Skipped(*one) for one in told["skipped"]], told["warnings"])
         except (KeyError, TypeError, ValueError, AttributeError):
             # Of somebody's making.
             return None
 
+    def changed(self, most: int) -> list[KeptFile] | None:
+        """Return which files have another status now; None where they are more than `most`."""
+        rows = differing(self._locations, self._statuses, most=most)
+        if len(rows) > most:
+            return None
+        return [self._file(row) for row in rows]
+
+    def numbers_with(self, statuses: Mapping[int, Sequence[int]]) -> array[int]:
+        """Return the numbers of its table, with other statuses in some rows."""
+        numbers = self._statuses[:]
+        for row, status in statuses.items():
+            numbers[STATUS_NUMBERS * row : STATUS_NUMBERS * (row + 1)] = array("q", status)
+        return numbers + self._places + self._seen
+
+    def _file(self, row: int) -> KeptFile:
+        first, count = self._places[PLACE_NUMBERS * row : PLACE_NUMBERS * (row + 1)]
+        is_plain = row not in self._odd and count == 1
+        return KeptFile(row, self._locations[row], self._paths[row], first if is_plain else None)
+
     @cached_property
     def _rows(self) -> dict[str, _Row]:
         paths = self._paths
         statuses = (self._statuses[column::STATUS_NUMBERS] for column in range(STATUS_NUMBERS))
-        places = (self._places[column::_PLACE_NUMBERS] for column in range(_PLACE_NUMBERS))
+        places = (self._places[column::PLACE_NUMBERS] for column in range(PLACE_NUMBERS))
         rows = zip(paths, zip(*statuses, strict=True), *places, range(len(paths)), strict=True)
         return dict(zip(self._locations, rows, strict=True))
 
@@ -178,7 +180,7 @@ class KeptCorpus:
         if number not in self._odd:
             return ReadFile(location, path, status), [StoredText(self.packed, first)]
         texts = [StoredText(self.packed, first + part) for part in range(parts)]
-        told, key = self._told, str(number)
+        told, key = self.told, str(number)
         file = ReadFile(
             location,
             path,
@@ -197,7 +199,7 @@ class KeptCorpus:
         """
         wrong = []
         with PackedCorpus.open(version.packed_path) as fresh:
-            for first, file in _firsts(version.files):
+            for first, file in first_documents(version.files):
                 known = file.status and self.recall(file.location, file.path, file.status)
                 if not known:
                     continue
@@ -229,11 +231,37 @@ def keep(
     ):
         kept.mark_used(folder)
         return
-    table = _table_of(version, name, stamp)
+    table = written_table(version, _named(version.packed_path, name), stamp=stamp)
+    _put(folder, origin, name, table, None if old else version.packed_path)
+
+
+def keep_again(
+    folder: Path,
+    origin: str,
+    before: KeptCorpus,
+    statuses: Mapping[int, Sequence[int]],
+    *,
+    stamp: bytes,
+    packed_path: Path | None,
+) -> None:
+    """Keep what there was, of which the files of some rows have other statuses.
+
+    Their texts are otherwise, too, where there is another packed file.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    name = before.name if packed_path is None else kept.fresh_name(PACKED_SUFFIX)
+    told = _named(packed_path, name) if packed_path is not None else {}
+    table = encoded_table(before.numbers_with(statuses), before.told | told, stamp)
+    _put(folder, origin, name, table, packed_path)
+
+
+def _put(folder: Path, origin: str, name: str, table: bytes, packed_path: Path | None) -> None:
     kept.prepare(folder, origin)
-    if old is None:
-        sync(version.packed_path)
-        link(version.packed_path, folder / name)
+    if packed_path is not None:
+        sync(packed_path)
+        link(packed_path, folder / name)
     # Of another process, where it was faster.
     replaced = _named_by_table(folder)
     kept.write(folder / _TABLE, lambda file: file.write(table))
@@ -254,101 +282,16 @@ def stamp() -> bytes:
     return hashlib.blake2b(told.encode(), digest_size=16).digest()
 
 
-def _table_of(version: CorpusVersion, name: str, stamp: bytes) -> bytes:
-    status = version.packed_path.stat()
-    told: dict[str, Any] = {"packed": name, "status": [status.st_size, status.st_mtime_ns]}
-    with PackedCorpus.open(version.packed_path) as packed:
-        told["tables_sum"] = packed.tables_sum()
-    return written_table(version, told, stamp=stamp)
-
-
-def written_table(version: CorpusVersion, told: dict[str, Any], *, stamp: bytes) -> bytes:
-    """Return a table that says what each document was read from, and what is `told` besides."""
-    locations: list[str] = []
-    paths: list[str] = []
-    statuses: list[FileStatus] = []
-    places: array[int] = array("q")
-    odd: dict[str, dict[str, Any]] = {name: {} for name in _ODD}
-    empty = ((0, file) for file in version.memory.empty)
-    for first, file in [*_firsts(version.files), *empty]:
-        if not file.can_be_recalled or file.status is None:
-            continue
-        key = str(len(locations))
-        locations.append(file.location)
-        paths.append(file.path)
-        statuses.append(file.status)
-        places.extend((first, len(file.parts)))
-        if file.parts != ("",):
-            odd["parts"][key] = file.parts
-        if file.skipped:
-            odd["skipped"][key] = [(one.path, one.reason) for one in file.skipped]
-        if file.warnings:
-            odd["warnings"][key] = file.warnings
-    numbers = status_numbers(statuses) + places
-    rows: dict[str, Any] = {"locations": _BETWEEN.join(locations), "paths": _BETWEEN.join(paths)}
-    rows |= odd
-    memory, outcome = version.memory, version.outcome
-    # Else a file decided that no table tells of.
-    if outcome is not None and (memory.recalled + memory.learned, memory.passing) == (
-        len(paths),
-        0,
-    ):
-        rows["outcome"] = _outcome_rows(outcome)
-        numbers += outcome.witness.statuses
-    text = json.dumps(told | rows, separators=(",", ":")).encode("ascii")
-    text += b" " * (-(_HEAD.size + len(text)) % 8)
-    body = text + numbers.tobytes()
-    return _HEAD.pack(_MAGIC, stamp, zlib.crc32(body), len(text)) + body
-
-
-def _firsts(files: Sequence[ReadFile | None]) -> list[tuple[int, ReadFile]]:
-    """Pair each file with its first document; one whose documents are not all here is left out."""
-    pairs: list[tuple[int, ReadFile]] = []
-    number = 0
-    while number < len(files):
-        file = files[number]
-        count = 1
-        while file is not None and number + count < len(files) and files[number + count] is file:
-            count += 1
-        if file is not None and count == len(file.parts):
-            pairs.append((number, file))
-        number += count
-    return pairs
-
-
-def _outcome_rows(outcome: Outcome) -> dict[str, Any]:
-    witness = outcome.witness
+def _named(packed_path: Path, name: str) -> dict[str, Any]:
+    """Return how a table names a packed file."""
+    status = packed_path.stat()
+    with PackedCorpus.open(packed_path) as packed:
+        tables_sum = packed.tables_sum()
     return {
-        "environment": witness.environment,
-        "paths": _BETWEEN.join(witness.paths),
-        "absent": _BETWEEN.join(witness.absent),
-        "skipped": [(one.path, one.reason) for one in outcome.skipped],
-        "warnings": outcome.warnings,
+        "packed": name,
+        "status": [status.st_size, status.st_mtime_ns],
+        "tables_sum": tables_sum,
     }
-
-
-def _split(names: str) -> list[str]:
-    return names.split(_BETWEEN) if names else []
-
-
-def read_table(table: bytes, stamp: bytes) -> tuple[array[int], dict[str, Any]]:
-    """Return the numbers of a table, and what is told in it.
-
-    Raises:
-        ValueError, struct.error: it is damaged, or of another version.
-    """
-    magic, stamped, checked, told = _parts_of(table)
-    body = memoryview(table)[_HEAD.size :]
-    if (magic, stamped) != (_MAGIC, stamp) or zlib.crc32(body) != checked:
-        raise ValueError("damaged, or of another version")
-    numbers: array[int] = array("q")
-    numbers.frombytes(body[len(told) :])
-    return numbers, json.loads(told)
-
-
-def _parts_of(table: bytes) -> tuple[bytes, bytes, int, bytes]:
-    magic, stamped, checked, size = _HEAD.unpack_from(table)
-    return magic, stamped, checked, table[_HEAD.size : _HEAD.size + size]
 
 
 def link(source: Path, target: Path) -> None:
@@ -381,16 +324,6 @@ def _named_by_table(folder: Path) -> str | None:
         return packed_name((folder / _TABLE).read_bytes())
     except OSError:
         return None
-
-
-def packed_name(table: bytes) -> str | None:
-    """Return the name of the packed file that a table is of; None where it is damaged."""
-    try:
-        name = json.loads(_parts_of(table)[3])["packed"]
-    except (ValueError, KeyError, TypeError, struct.error):
-        return None
-    usable = isinstance(name, str) and name == Path(name).name and name.endswith(PACKED_SUFFIX)
-    return name if usable else None
 
 
 def _remove_older(folder: Path, name: str, old: str | None) -> None:

@@ -51,24 +51,38 @@ def status_numbers(statuses: Iterable[FileStatus]) -> array[int]:
     return numbers
 
 
-def have_statuses(
-    paths: Sequence[str], numbers: array[int], *, look: Callable[[str], os.stat_result] = os.lstat
-) -> bool:
-    """Tell whether each path has the status that was kept of it, by `status_numbers`."""
+def differing(
+    paths: Sequence[str],
+    numbers: array[int],
+    *,
+    most: int = 0,
+    look: Callable[[str], os.stat_result] = os.lstat,
+) -> list[int]:
+    """Return which paths have another status than was kept of them, by `status_numbers`.
+
+    The first `most` and one more: then there are more than these.
+    """
     columns = (numbers[column::STATUS_NUMBERS] for column in range(STATUS_NUMBERS))
-    try:
-        for path, size_bytes, modified_ns, changed_ns, inode in zip(paths, *columns, strict=True):
+    found: list[int] = []
+    for row, (path, size_bytes, modified_ns, changed_ns, inode) in enumerate(
+        zip(paths, *columns, strict=True)
+    ):
+        try:
             now = look(path)
             if (
-                now.st_ctime_ns != changed_ns
-                or now.st_size != size_bytes
-                or now.st_mtime_ns != modified_ns
-                or now.st_ino & _INODE_MASK != inode
+                now.st_ctime_ns == changed_ns
+                and now.st_size == size_bytes
+                and now.st_mtime_ns == modified_ns
+                and now.st_ino & _INODE_MASK == inode
             ):
-                return False
-    except OSError:
-        return False
-    return True
+                continue
+        except OSError:
+            # Gone, which is another status.
+            pass
+        found.append(row)
+        if len(found) > most:
+            break
+    return found
 
 
 class ReadFile(NamedTuple):

@@ -187,7 +187,7 @@ def _open_glob(source: str, intake: Intake) -> OpenedSource | None:
     if plain == len(parts) or not folder.is_dir():
         return None
     pattern = "/".join(parts[plain:])
-    sighting = Sighting(intake.options)
+    sighting = Sighting(intake)
     only = compile_glob(f"/{pattern}")
     entries = read_tree(str(folder), intake, only=only, sighting=sighting)
     origin = f"{os.path.realpath(folder)}/{pattern}"
@@ -196,7 +196,7 @@ def _open_glob(source: str, intake: Intake) -> OpenedSource | None:
 
 
 def _open_folder(location: Path, intake: Intake) -> OpenedSource:
-    sighting = Sighting(intake.options)
+    sighting = Sighting(intake)
     entries = read_tree(str(location), intake, sighting=sighting)
     label, origin = f"the folder {location}", os.path.realpath(location)
     name, seen = _name_of(location), (sighting,)

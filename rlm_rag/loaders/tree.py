@@ -39,7 +39,7 @@ def read_tree(
         UsageError: an include or exclude is no glob.
     """
     options, report = intake.options, intake.report
-    sighting = sighting or Sighting(intake.options)
+    sighting = sighting or Sighting(intake)
     root = sighting.root = os.path.realpath(root).rstrip("/")
     listings = sighting.listings
     names, by_git = _list(root, options, report, sighting)

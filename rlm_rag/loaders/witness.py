@@ -19,9 +19,9 @@ from rlm_rag.loaders.git_rules import (
     files_of_rules,
     left_out_whole,
 )
+from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.listing import GitListing, is_left_out_by_name
-from rlm_rag.loaders.memory import FileStatus, have_statuses, status_numbers
-from rlm_rag.loaders.options import LoadOptions
+from rlm_rag.loaders.memory import FileStatus, differing, status_numbers
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _MOUNT_POINT, _TYPE_AFTER = 4, " - "
@@ -46,7 +46,7 @@ class Witness:
         return (
             environment_of_git() == self.environment
             and not any(map(os.path.lexists, self.absent))
-            and have_statuses(self.paths, self.statuses, look=os.stat)
+            and not differing(self.paths, self.statuses, look=os.stat)
         )
 
 
@@ -54,7 +54,7 @@ class Witness:
 class Sighting:
     """What a load sees of the folder `root`; `listing` is None until git has listed it."""
 
-    options: LoadOptions
+    intake: Intake
     root: str = ""
     listing: GitListing | None = None
     listings: Listings = field(default_factory=Listings)
@@ -105,7 +105,7 @@ def _nearest(path: str) -> FileStatus:
 
 
 def _paths_of(sighting: Sighting) -> list[str] | None:
-    root, listing, options = sighting.root, sighting.listing, sighting.options
+    root, listing, options = sighting.root, sighting.listing, sighting.intake.options
     # What a link leads to may change without a trace here.
     if listing is None or not listing.is_whole or options.follow_symlinks or _is_foreign(root):
         return None

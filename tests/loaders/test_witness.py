@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -156,6 +157,48 @@ def test_folders_globs_and_several_of_them_are_listed_once(
         assert started == []
     put(tree, "src/deep/more.py")
     assert seen(load_sources(sources, keeping=keeping)) == seen(load_sources(sources))
+
+
+EDITS: dict[str, dict[str, str]] = {
+    "one": {"a.py": "x = 33\n"},
+    "several, far apart and beside each other": {"a.py": "", "src/b.py": "é\n", "z.py": "z" * 999},
+    "with what it held": {"a.py": FILES["a.py"]},
+    "to what is no text": {"a.py": "\0\1"},
+    "to what tells of a key": {"a.py": "k = 'AKIA" + "Q3EGRJDVLMNOPQ7Z" + "'\n"},
+    "what was no text": {"data.bin": "text\n", "a.py": "x\n"},
+}
+
+
+@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize("edit", EDITS)
+def test_files_that_were_edited_are_read_alone(
+    edit: str,
+    settled: bool,
+    tmp_path: Path,
+    started: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tree = made(tmp_path / "tree")
+    put(tree, "z.py", "z\n")
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    seen(load_corpus(tree, keeping=keeping))
+    for path, text in EDITS[edit].items():
+        put(tree, path, text)
+    started.clear()
+    fresh = seen(load_corpus(tree))
+    asked = len(started)
+    if not settled:
+        before = max(path.stat().st_ctime_ns for path in tree.rglob("*.py")) - 1
+        monkeypatch.setattr(memory, "_SETTLED_NS", time.time_ns() - before)
+    for _ in range(2):
+        assert seen(load_corpus(tree, keeping=keeping)) == fresh
+    is_plain = edit.startswith(("one", "several", "with"))
+    assert (len(started) == asked) == is_plain
+    monkeypatch.setattr(memory, "_SETTLED_NS", 0)
+    put(tree, "src/b.py", "y = 4\n")
+    fresh = seen(load_corpus(tree))
+    assert seen(load_corpus(tree, keeping=keeping)) == fresh
+    assert len([*tmp_path.glob("kept/indexes/*/*.packed")]) == 1
 
 
 @pytest.mark.parametrize("above", [".gitignore", ".git/HEAD"])
