@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +22,7 @@ from rlm_rag.engine.limits import Limits
 from rlm_rag.evals.config import Models, RunConfig
 from rlm_rag.evals.run_folder import RunFolder
 from rlm_rag.evals.runner import Progress, start
-from rlm_rag.trace.events import Answered, BlockOutput, Event, ReplyReceived, RunStarted
+from rlm_rag.trace.events import Answered, BlockOutput, Event, ReplyReceived, Resumed, RunStarted
 from rlm_rag.trace.reader import read_trace
 from tests.engine.play import CHILD_MARK, block, first_prompt, play
 from tests.evals.toys import Toy, install
@@ -114,6 +116,78 @@ def test_an_eval_on_nodes_that_die_asks_every_sample_within_its_limits(
     # All that was sent was counted, by the desk and by the traces, also what died with its node.
     sent = 0.007 * len(openai_server.received)
     assert progress.spent_usd >= sent - 1e-9 >= 0.007 * 36 - 2e-9
+
+
+def thoughtful(gate: Path) -> Callable[[Received], Step]:
+    """A leaf call, a block that waits for the `gate`, and an answer; no prompt is like another."""
+
+    def script(request: Received) -> Step:
+        if request.messages[0]["role"] != "system":
+            return reply("leaf")
+        number = re.search(r"question (\d+) of", request.messages[1]["content"])
+        assert number is not None
+        code = (
+            f"print(search('number')[0]['path'], llm_query('about {number[1]}'))",
+            f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.1)\n"
+            f"print(llm_query('more of {number[1]}'))",
+            f"FINAL('{number[1]}')",
+        )
+        return block(code[request.turn])
+
+    return script
+
+
+@pytest.mark.deep
+@ray_tests
+def test_a_sample_whose_node_dies_goes_on_and_no_prompt_is_sent_twice(
+    mark: str,
+    cluster: Any,
+    openai_server: OpenAiChatServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    gate = tmp_path / "gate"
+    openai_server.script = thoughtful(gate)
+    install(monkeypatch, Toy(per_haystack=6))
+    config = RunConfig(
+        tasks=("toy",),
+        strategies=("rlm",),
+        count=6,
+        parallel=6,
+        max_usd=100.0,
+        # Blocks see the gate in no other.
+        models=Models(model="m", api_base=openai_server.api_base, price=PRICE, sandbox="none"),
+    )
+    killed: list[int] = []
+
+    def kill() -> None:
+        # Each sample has had three calls by then, and its block waits.
+        wait(lambda: len(openai_server.received) == 18, until=time.monotonic() + _COMMAND_SECONDS)
+        time.sleep(2.0)
+        for node in cluster.others:
+            killed.extend(hosts(mark, raylet(node), kind=b"WorkHost"))
+        os.kill(killed[0], signal.SIGKILL)
+        cluster.remove_node(cluster.others[1], allow_graceful=False)
+        wait(lambda: not marked(mark) & {*killed}, until=time.monotonic() + _COMMAND_SECONDS)
+        gate.touch()
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    progress = start(config, tmp_path / "run", ray=cluster.address)
+    killing.join()
+    assert len(killed) == 2
+    assert (progress.done, progress.errors) == (6, 0)
+    records = list(RunFolder.open(tmp_path / "run").records().values())
+    assert [each.score for each in records] == [1.0] * 6
+    prompts = Counter(str(each.messages) for each in openai_server.received)
+    assert set(prompts.values()) == {1}
+    assert len(prompts) == sum(each.calls for each in records) == 5 * 6
+    assert progress.spent_usd == pytest.approx(0.007 * len(prompts))
+    assert sum(each.usd or 0.0 for each in records) == pytest.approx(progress.spent_usd)
+    traces = [read_trace(tmp_path / "run" / str(each.trace)) for each in records]
+    assert all(len(each.of_type(Answered)) == 1 for each in traces)
+    # Two samples of either node.
+    assert sum(len(each.of_type(Resumed)) for each in traces) == 4
 
 
 @pytest.mark.deep
