@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from rlm_rag.corpus import Corpus
 from rlm_rag.distributed.desk import Terms
 from rlm_rag.distributed.heard import Heard
+from rlm_rag.distributed.spool import run_on, trace_of
 from rlm_rag.distributed.spreading import fan_out
 from rlm_rag.distributed.work import Account, Listener, Node
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.map_reading import MapOrder, read_documents
 from rlm_rag.engine.options import RunOptions
+from rlm_rag.engine.past import Past
 from rlm_rag.engine.subcalls import LeafReply, failed
 from rlm_rag.errors import ClusterError, RlmRagError
 from rlm_rag.indexes.retriever import ProcessRetriever
@@ -41,7 +43,10 @@ class Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapWork:
-    """Reads some documents on a node; tells the events of its calls, and each reply."""
+    """Reads some documents on a node; tells the events of its calls, and each reply.
+
+    `told` is what others had told that were to read them, and died.
+    """
 
     documents: tuple[tuple[str, str], ...]
     prompt: str
@@ -49,6 +54,7 @@ class MapWork:
     run_id: str
     account: Account
     elapsed_seconds: float
+    told: bytes
 
     async def __call__(self, node: Node) -> tuple[str, ...]:
         options = replace(self.options, share=node.account(self.account).share())
@@ -68,12 +74,14 @@ class MapWork:
             options=options,
             run_id=self.run_id,
         )
+        past = Past(trace_of(self.told))
         try:
             return await read_documents(
                 order,
                 budget,
-                Recorder(None, listener=node.tell),
+                Recorder(None, listener=node.tell, known=past.knows),
                 lambda path, reply: node.tell(Read(path, reply)),
+                past,
             )
         finally:
             await retriever.aclose()
@@ -154,11 +162,11 @@ class _Reading:
     async def _read(self, batch: Sequence[str]) -> tuple[str, ...]:
         left, heard = dict.fromkeys(batch), Heard(self._recorder, self._budget)
 
-        def made() -> MapWork:
+        def made(told: bytes) -> MapWork:
             # What a node that died had not told is read again by the next.
             heard.lose()
             elapsed = self._budget.elapsed_seconds()
-            return _work(self._order, tuple(left), self._account, elapsed)
+            return _work(self._order, tuple(left), self._account, elapsed, told)
 
         def hear(item: Event | Read) -> None:
             if isinstance(item, Read):
@@ -168,7 +176,7 @@ class _Reading:
                 heard.take(item)
 
         try:
-            found: tuple[str, ...] = await self._fan.run(made, Listener(hear))
+            found: tuple[str, ...] = await run_on(self._fan, made, Listener(hear))
         except ClusterError as error:
             heard.lose()
             for path in left:
@@ -192,7 +200,11 @@ def _batches(corpus: Corpus, paths: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _work(
-    order: MapOrder, paths: tuple[str, ...], account: Account, elapsed_seconds: float
+    order: MapOrder,
+    paths: tuple[str, ...],
+    account: Account,
+    elapsed_seconds: float,
+    told: bytes,
 ) -> MapWork:
     return MapWork(
         documents=tuple((path, order.corpus[path].content) for path in paths),
@@ -201,4 +213,5 @@ def _work(
         run_id=order.run_id,
         account=account,
         elapsed_seconds=elapsed_seconds,
+        told=told,
     )

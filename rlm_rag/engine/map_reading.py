@@ -42,9 +42,15 @@ Reading = Callable[
 
 
 async def read_documents(
-    order: MapOrder, budget: Budget, recorder: Recorder, tell: Callable[[str, LeafReply], None]
+    order: MapOrder,
+    budget: Budget,
+    recorder: Recorder,
+    tell: Callable[[str, LeafReply], None],
+    past: Past | None = None,
 ) -> tuple[str, ...]:
     """Have sub-models read documents; `tell` is given each path and reply as it comes.
+
+    What `past` has a reply to is not sent.
 
     What failed only because a provider refuses the key, or the time is over, is not told. Where
     `tell` raises, nothing more is sent; what is under way is told too, and the error raised.
@@ -54,7 +60,7 @@ async def read_documents(
         ModelError: a model's name or key cannot be used, also where only the provider knew.
     """
     options = order.options
-    calls = _calls(order, budget, recorder)
+    calls = _calls(order, budget, recorder, past or Past())
     told = _Told(tell, calls, budget)
     async with AsyncExitStack() as stack:
         lineup = await stack.enter_async_context(options.lineup())
@@ -80,13 +86,13 @@ async def read_documents(
         return (*lineup.warnings, *guesses)
 
 
-def _calls(order: MapOrder, budget: Budget, recorder: Recorder) -> ModelCalls:
+def _calls(order: MapOrder, budget: Budget, recorder: Recorder, past: Past) -> ModelCalls:
     return ModelCalls(
         run_id=order.run_id,
         budget=budget,
         limits=order.options.limits,
         recorder=recorder,
-        past=Past(),
+        past=past,
         keeps_final=False,
     )
 

@@ -36,7 +36,8 @@ class NearLine:
         self._told: set[asyncio.Task[Any]] = set()
 
     async def ask(self, name: str, *arguments: Any) -> Any:
-        return await _elsewhere(self._asked(name, pickle.dumps(arguments)))
+        # The desk does not learn that nobody waits any more, unless it is told.
+        return await asyncio.shield(_elsewhere(self._asked(name, pickle.dumps(arguments))))
 
     async def _asked(self, name: str, arguments: bytes) -> Any:
         await asyncio.sleep(0)

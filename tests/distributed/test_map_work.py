@@ -99,3 +99,31 @@ def test_a_share_and_a_cluster_do_not_go_together() -> None:
         RLM("offline", ray="local", share=Pool().share())
     with pytest.raises(UsageError, match="names no cluster"):
         RLM("offline", ray="ray://head:1")
+
+
+def test_parts_of_a_document_that_were_replied_to_are_not_sent_again(
+    openai_server: OpenAiChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openai_server.script = lambda request: reply(f"part {len(openai_server.received)}")
+    monkeypatch.setattr(spreading, "_joined", ("local", NearFanOut(19, 7)))
+    text = "\n\n".join(f"Paragraph {n} is about number {n}." for n in range(2000))
+    events: list[Any] = []
+    rlm = RLM(
+        "test",
+        api_base=openai_server.api_base,
+        ray="local",
+        context_window=4096,
+        limits=Limits(concurrency=1, calls=None),
+        on_event=events.append,
+    )
+    with rlm.map({"a.md": text}, "Sum up.") as answers:
+        (answer,), summary = list(answers), answers.summary
+    assert answer.ok
+    prompts = Counter(openai_server.prompts)
+    assert len(prompts) > 8
+    # Of each node that died one call was under way, which may have reached the provider.
+    assert len(openai_server.received) <= len(prompts) + 2
+    told = Counter(type(each).__name__ for each in events)
+    assert told["CallSent"] == told["ReplyReceived"] == summary.usage.calls
+    assert told["Delegated"] == len({(e.first, e.last) for e in events if e.type == "delegated"})
+    assert [f"part {n}" in answer.text for n in (1, len(prompts))] == [True, True]
