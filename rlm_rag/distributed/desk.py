@@ -80,7 +80,7 @@ class _Ledger:
                 asked.estimate, model=asked.model, role=asked.role, waits=asked.waits
             )
         self._reservations[ticket] = held
-        return Grant(held.estimate, ticket[1], self.budget.gone)
+        return Grant(held.estimate, ticket[1], self.budget.gone, held.is_doubtful)
 
     def settle(self, ticket: Ticket, usage: Usage | None) -> None:
         grant = self._grants.pop(ticket, None)

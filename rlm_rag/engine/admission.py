@@ -85,6 +85,16 @@ class CallEstimate:
         """What it may cost beyond that."""
         return Amounts(0, self.more_tokens, self.more_usd)
 
+    def spent(self, *, calls: int = 1, at_most: bool = False) -> Usage:
+        """What it counts for where nobody knows what it cost, with `at_most` all it may have."""
+        more = self.more if at_most else Amounts()
+        return Usage(
+            calls=calls,
+            input_tokens=self.input_tokens + more.tokens,
+            output_tokens=self.output_tokens,
+            usd=None if self.usd is None else self.usd + more.usd,
+        )
+
     def shortened(self, output_tokens: int) -> CallEstimate:
         """Return it with a shorter reply, no longer than it was nor shorter than is of use."""
         if self.least_output_tokens is None:
@@ -96,13 +106,18 @@ class CallEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """An admitted call that has not settled yet."""
+    """An admitted call that has not settled yet.
+
+    It `is_doubtful` where the limits have room for it as it is estimated, not for all that its
+    provider may count in its prompt.
+    """
 
     id: int
     estimate: CallEstimate
     model: str
     role: CallRole
     final: bool = False
+    is_doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +141,13 @@ class Grant:
     """Leave for one call, which is settled once; its reply may have to be shorter than asked for.
 
     `gone` is what no other call can have of limits that bind several processes together, None
-    where each has its own.
+    where each has its own. It `is_doubtful` as a `Reservation` is.
     """
 
     estimate: CallEstimate
     number: int = 0
     gone: Amounts | None = None
+    is_doubtful: bool = False
 
 
 class Account(Protocol):

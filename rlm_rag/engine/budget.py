@@ -6,11 +6,10 @@ It is not thread-safe: the engine's event loop is its only user.
 
 from __future__ import annotations
 
-import math
+import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from rlm_rag.counts import counted
 from rlm_rag.engine import meter
@@ -24,8 +23,10 @@ from rlm_rag.engine.admission import (
     Reservation,
 )
 from rlm_rag.engine.answer import StopReason
+from rlm_rag.engine.bounds import fitted, too_costly
 from rlm_rag.engine.limits import Limits
-from rlm_rag.engine.pool import ROUNDING_USD, Share
+from rlm_rag.engine.pool import Share
+from rlm_rag.engine.tally import Tally
 from rlm_rag.engine.waiting import Line
 from rlm_rag.models.base import Usage
 from rlm_rag.trace.events import CallSent
@@ -70,15 +71,14 @@ class Budget:
         self._started = clock() - elapsed_seconds
         self._final = final or CallEstimate(0, 0, 0.0)
         self._final_taken = not keeps_final
+        self._final_counted: Callable[[], Awaitable[CallEstimate]] | None = None
         self._pending: dict[int, _Pending] = {}
         self._promised = Amounts()
         self._doubted = Amounts()
         self._line = Line()
         self._next_id = 1
         self._spent = Amounts()
-        self._usage = Usage()
-        self._by_model: dict[str, Usage] = {}
-        self._by_role: dict[CallRole, Usage] = {}
+        self._tally = Tally()
 
     def reserve(
         self, estimate: CallEstimate, *, model: str = "", role: CallRole = "sub"
@@ -102,34 +102,38 @@ class Budget:
         """Admit one call, waiting while only calls in flight keep it from fitting.
 
         Beside them it has to fit with all that providers may count in all their prompts beyond
-        what we do; once nothing is in flight, as it is estimated. First come, first served. Where
-        its reply is longer than would fit then, a shorter one is admitted. Without `waits` it
-        must fit now, as estimated.
+        what we do; once nothing is in flight, as it is estimated. It `is_doubtful` then where the
+        limits have no room for all that may be counted in its own prompt: whoever sends it counts
+        it with care before. First come, first served. Where its reply is longer than would fit
+        then, a shorter one is admitted. Without `waits` it must fit now, as estimated.
 
         Raises:
             LimitReached: it does not fit, whatever the calls in flight turn out to cost.
         """
 
-        def admitted() -> Reservation | None:
-            fitting = self.fitted(estimate)
-            try:
-                if not waits or not self._may_pass(fitting):
-                    return self.reserve(fitting, model=model, role=role)
-                self._check(fitting, keep_final=True)
-            except LimitReached as refusal:
-                if not waits or not refusal.may_fit_later:
-                    raise
-            return None
+        def attempt() -> Reservation | None:
+            return self._attempt(self.fitted(estimate), model, role, waits=waits, dares=not waits)
 
-        return await self._granted(await self._line.until(admitted), waits=waits)
+        return await self._granted(await self._line.until(attempt), waits=waits)
 
     async def admit_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
         """Admit the run's last root call, out of all that is left, with a shorter reply if need be.
 
+        It waits only where calls in flight could pass a limit together with it.
+
         Raises:
-            LimitReached: even so it does not fit.
+            LimitReached: even so it does not fit, or the time is over.
         """
-        return await self._granted(self.reserve_final(estimate, model=model))
+
+        def attempt() -> Reservation | None:
+            fitting = fitted(self._limits, estimate, self._committed(keep_final=False))
+            return self._attempt(fitting, model, "root", waits=False, final=True)
+
+        try:
+            async with asyncio.timeout(self.seconds_left(final=True)):
+                return await self._granted(await self._line.until(attempt))
+        except TimeoutError:
+            raise self._out_of_time() from None
 
     async def admit_retry(self, reservation: Reservation) -> None:
         """Admit one more request for a call whose last request failed.
@@ -151,16 +155,21 @@ class Budget:
         self._get(reservation).grants.append(grant)
 
     async def admit_again(self, reservation: Reservation) -> Reservation:
-        """Admit a call once more, as long as it was, whose last request settled at its estimate.
+        """Admit a call once more, as long as it was, whose last request has settled.
+
+        It waits as `admit` does, so that nobody should wait for the caller meanwhile.
 
         Raises:
             LimitReached: it does not fit.
         """
-        self._check(reservation.estimate, keep_final=not reservation.final)
-        again = self._admit(
-            reservation.estimate, reservation.model, reservation.role, final=reservation.final
-        )
-        return await self._granted(again)
+        own = reservation
+        # The request is made: nobody may give it a shorter reply.
+        estimate = replace(own.estimate, least_output_tokens=None)
+
+        def attempt() -> Reservation | None:
+            return self._attempt(estimate, own.model, own.role, waits=True, final=own.final)
+
+        return await self._granted(await self._line.until(attempt), waits=True)
 
     async def _granted(self, reservation: Reservation, *, waits: bool = False) -> Reservation:
         """Have what the run shares with others admit a call that its own limits do."""
@@ -175,11 +184,10 @@ class Budget:
             self.heard(grant.gone)
         if grant.estimate != reservation.estimate:
             self._withdraw(self._pending.pop(reservation.id))
-            reservation = self._admit(
-                grant.estimate, reservation.model, reservation.role, final=reservation.final
-            )
+            reservation = replace(reservation, estimate=grant.estimate)
+            self._hold(reservation)
         self._get(reservation).grants.append(grant)
-        return reservation
+        return replace(reservation, is_doubtful=reservation.is_doubtful or grant.is_doubtful)
 
     def _asked(self, reservation: Reservation, *, waits: bool) -> Asked:
         return Asked(
@@ -197,9 +205,8 @@ class Budget:
         Raises:
             LimitReached: even with a shorter reply it does not fit.
         """
-        estimate = self._fitted(estimate, self._committed(keep_final=False))
+        estimate = fitted(self._limits, estimate, self._committed(keep_final=False))
         self._check(estimate, keep_final=False)
-        self._final_taken = True
         return self._admit(estimate, model, "root", final=True)
 
     def reserve_retry(self, reservation: Reservation) -> None:
@@ -225,14 +232,15 @@ class Budget:
         """
         own = reservation.estimate
         held = self._committed(keep_final=not reservation.final)
-        refusal = self._too_costly(own, held - own.amounts)
+        refusal = too_costly(self._limits, own, held - own.amounts)
         if refusal is not None:
             raise refusal
 
     def settle(self, reservation: Reservation, usage: Usage | None) -> Usage:
         """Count what a call cost, and return it; `usage.calls` counts its requests, retries too.
 
-        None, for a call that was sent and whose cost nobody knows, counts its whole estimate.
+        None, for a call that was sent and whose cost nobody knows, counts its whole estimate, and
+        all that may have been counted in its prompt beyond it.
 
         Raises:
             ValueError: the reservation was settled or released.
@@ -240,12 +248,7 @@ class Budget:
         pending = self._get(reservation)
         estimate = reservation.estimate
         if usage is None:
-            usage = Usage(
-                calls=pending.calls,
-                input_tokens=estimate.input_tokens,
-                output_tokens=estimate.output_tokens,
-                usd=estimate.usd,
-            )
+            usage = estimate.spent(calls=pending.calls, at_most=True)
         self._withdraw(self._pending.pop(reservation.id))
         self._spend(usage, estimate.usd)
         self._give_back(pending, usage)
@@ -256,7 +259,7 @@ class Budget:
     def carry_over(self, sent: CallSent, usage: Usage) -> None:
         """Count a call that was not admitted here: made elsewhere, or before this budget was."""
         self._spend(usage, sent.estimate.get("usd"))
-        self._add(usage, sent.model, "root" if sent.role == "root" else "sub")
+        self._tally.add(usage, sent.model, "root" if sent.role == "root" else "sub")
 
     def release(self, reservation: Reservation) -> None:
         """Give back what a call that was not sent had reserved; idempotent."""
@@ -269,16 +272,35 @@ class Budget:
             self._final_taken = False
         self._line.call_next()
 
-    def expect_final(self, estimate: CallEstimate) -> None:
-        """Keep back enough for a final root call of this size from now on."""
-        self._final = estimate
+    def expect_final(
+        self,
+        estimate: CallEstimate,
+        *,
+        counted: Callable[[], Awaitable[CallEstimate]] | None = None,
+    ) -> None:
+        """Keep back enough for a final root call of this size from now on.
+
+        `counted` counts it with care, for `count_final`.
+        """
+        self._final, self._final_counted = estimate, counted
+
+    async def count_final(self) -> bool:
+        """Count with care what the final root call needs; return whether that is more."""
+        before, counted = self._final, self._final_counted
+        if counted is None or self._final_taken:
+            return False
+        self._final_counted = None
+        careful = await counted()
+        if self._final is before:
+            self._final = careful
+        return self._final.tokens > before.tokens
 
     def fitted(self, estimate: CallEstimate) -> CallEstimate:
         """Return a call with as long a reply as the limits allow once nothing is in flight.
 
         It may be too large even so: its prompt, or the shortest reply that is of use.
         """
-        return self._fitted(estimate, self.gone)
+        return fitted(self._limits, estimate, self.gone)
 
     def limit_of(self, estimate: CallEstimate) -> StopReason | None:
         """Which limit keeps a call out as it is, once nothing is in flight; None: none does."""
@@ -294,17 +316,17 @@ class Budget:
     @property
     def usage(self) -> Usage:
         """What all settled calls cost."""
-        return self._usage
+        return self._tally.usage
 
     @property
     def by_model(self) -> Mapping[str, Usage]:
         """What settled calls cost, by the model's name."""
-        return MappingProxyType(dict(self._by_model))
+        return self._tally.by_model
 
     @property
     def by_role(self) -> Mapping[CallRole, Usage]:
         """What settled calls cost, by `root` and `sub`."""
-        return MappingProxyType(dict(self._by_role))
+        return self._tally.by_role
 
     @property
     def gone(self) -> Amounts:
@@ -361,27 +383,59 @@ class Budget:
 
     def _count(self, usage: Usage, model: str, role: CallRole) -> None:
         meter.count(usage, model)
-        self._add(usage, model, role)
+        self._tally.add(usage, model, role)
 
     def _spend(self, usage: Usage, estimated_usd: float | None) -> None:
         usd = usage.usd if usage.usd is not None else estimated_usd or 0.0
         self._spent += Amounts(usage.calls, usage.input_tokens + usage.output_tokens, usd)
 
-    def _add(self, usage: Usage, model: str, role: CallRole) -> None:
-        self._usage += usage
-        self._by_model[model] = self._by_model.get(model, Usage()) + usage
-        self._by_role[role] = self._by_role.get(role, Usage()) + usage
+    def _attempt(
+        self,
+        estimate: CallEstimate,
+        model: str,
+        role: CallRole,
+        *,
+        waits: bool,
+        dares: bool = False,
+        final: bool = False,
+    ) -> Reservation | None:
+        """Reserve a call, or return None where it is to try again once one in flight has settled.
+
+        With `waits` that is where it would fit without them, unless it `dares` also where they
+        could pass a limit together.
+        """
+        try:
+            self._check(estimate, keep_final=not final)
+        except LimitReached as refusal:
+            if waits and refusal.may_fit_later:
+                return None
+            raise
+        may_pass = self._may_pass(estimate, final=final)
+        if may_pass and self._pending and not dares:
+            return None
+        doubtful = may_pass and estimate.more_tokens > 0
+        return self._admit(estimate, model, role, final=final, doubtful=doubtful)
 
     def _admit(
-        self, estimate: CallEstimate, model: str, role: CallRole, *, final: bool
+        self,
+        estimate: CallEstimate,
+        model: str,
+        role: CallRole,
+        *,
+        final: bool,
+        doubtful: bool = False,
     ) -> Reservation:
-        reservation = Reservation(self._next_id, estimate, model, role, final)
+        reservation = Reservation(self._next_id, estimate, model, role, final, doubtful)
         self._next_id += 1
-        self._pending[reservation.id] = _Pending(reservation)
-        self._promised += estimate.amounts
-        if estimate.more_tokens:
-            self._doubted += estimate.more
+        self._final_taken = self._final_taken or final
+        self._hold(reservation)
         return reservation
+
+    def _hold(self, reservation: Reservation) -> None:
+        self._pending[reservation.id] = _Pending(reservation)
+        self._promised += reservation.estimate.amounts
+        if reservation.estimate.more_tokens:
+            self._doubted += reservation.estimate.more
 
     def _give_back(self, pending: _Pending, usage: Usage | None) -> None:
         """Settle what was granted from above; all that the call cost is counted with the first."""
@@ -414,15 +468,6 @@ class Budget:
         held = self._spent + self._kept_for_final() if keep_final else self._spent
         return held + self._promised if in_flight else held
 
-    def _fitted(self, estimate: CallEstimate, committed: Amounts) -> CallEstimate:
-        room = estimate.output_tokens
-        if self._limits.tokens is not None:
-            room = min(room, self._limits.tokens - committed.tokens - estimate.input_tokens)
-        if self._limits.usd is not None and estimate.reply_usd > 0:
-            left_usd = self._limits.usd + ROUNDING_USD - committed.usd - estimate.prompt_usd
-            room = min(room, math.floor(left_usd / estimate.reply_usd))
-        return estimate.shortened(room)
-
     def _check(self, estimate: CallEstimate, *, keep_final: bool) -> None:
         refusal = self._refusal(estimate, self._committed(keep_final=keep_final), keep_final)
         if refusal is None:
@@ -431,12 +476,15 @@ class Budget:
         refusal.may_fit_later = self._refusal(estimate, alone, keep_final) is None
         raise refusal
 
-    def _may_pass(self, estimate: CallEstimate) -> bool:
-        """Whether calls in flight could pass a limit together with one more."""
-        if not self._pending or not self.bounds_replies:
+    def _may_pass(self, estimate: CallEstimate, *, final: bool) -> bool:
+        """Whether one more call could pass a limit together with those in flight."""
+        if not self.bounds_replies:
             return False
-        held = self._committed(keep_final=True) + self._doubted + estimate.more
-        return self._too_costly(estimate, held) is not None
+        held = self._committed(keep_final=not final) + self._doubted + estimate.more
+        return too_costly(self._limits, estimate, held) is not None
+
+    def _out_of_time(self) -> LimitReached:
+        return LimitReached("timeout", f"the limit of {self._limits.seconds:g} seconds is reached")
 
     def _refusal(
         self, estimate: CallEstimate, committed: Amounts, keep_final: bool
@@ -445,35 +493,10 @@ class Budget:
         is_kept = keep_final and not self._final_taken
         kept = ", one call being kept for the final answer" if is_kept else ""
         seconds_left = self.seconds_left(final=not keep_final)
-        if seconds_left == 0 and limits.seconds is not None:
-            return LimitReached("timeout", f"the limit of {limits.seconds:g} seconds is reached")
+        if seconds_left == 0:
+            return self._out_of_time()
         if limits.calls is not None and committed.calls + 1 > limits.calls:
             return LimitReached(
                 "budget_calls", f"the limit of {counted(limits.calls, 'call')}{kept}"
             )
-        return self._too_costly(estimate, committed, kept)
-
-    def _too_costly(
-        self, estimate: CallEstimate, committed: Amounts, kept: str = ""
-    ) -> LimitReached | None:
-        """Return why a call does not fit the limits in tokens and money, None where it does."""
-        limits = self._limits
-        if limits.tokens is not None and committed.tokens + estimate.tokens > limits.tokens:
-            left = max(0, limits.tokens - committed.tokens)
-            return LimitReached(
-                "budget_tokens",
-                f"a call of up to {estimate.tokens} tokens does not fit in the {left} left "
-                f"of {limits.tokens}{kept}",
-            )
-        if limits.usd is None:
-            return None
-        if estimate.usd is None:
-            return LimitReached("budget_usd", "the price of a call is not known")
-        if committed.usd + estimate.usd > limits.usd + ROUNDING_USD:
-            left_usd = max(0.0, limits.usd - committed.usd)
-            return LimitReached(
-                "budget_usd",
-                f"a call of up to ${estimate.usd:.4f} does not fit in the ${left_usd:.4f} left "
-                f"of ${limits.usd:g}{kept}",
-            )
-        return None
+        return too_costly(limits, estimate, committed, kept=kept)

@@ -21,6 +21,7 @@ from rlm_rag.engine.live import LiveReply, ReplyText
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.recorded import Call
 from rlm_rag.engine.refusals import Batch, Refusals
+from rlm_rag.engine.weighing import Weighing, call_estimate
 from rlm_rag.errors import ContextWindowError, ModelError, RlmRagError
 from rlm_rag.models.base import Completion, LanguageModel, Message, ModelRequest, Usage
 from rlm_rag.models.failures import WINDOW_HINT
@@ -155,7 +156,7 @@ class ModelCalls:
         recorded = self._recorded(asking)
         if recorded is not None and recorded.completion is not None:
             meter.count(recorded.cost, recorded.sent.model)
-            self._expect_final(model, asking)
+            self._expect_final(self._weighing(model, asking), asking)
             return recorded.completion
         self._past.check_goes_on(self._run_id)
         return await self._by_any(model, asking)
@@ -206,10 +207,10 @@ class ModelCalls:
             return None
         return self._past.twin(self._run_id, *asking.place, asking.messages)
 
-    def _expect_final(self, model: PricedModel, asking: _Asking) -> None:
+    def _expect_final(self, weighing: Weighing, asking: _Asking) -> None:
         """The last root call has the same history before it, so it costs about as much."""
         if asking.role == "root" and self._keeps_final and not asking.final:
-            self._budget.expect_final(self._estimate(model, asking))
+            self._budget.expect_final(weighing.estimate(), counted=weighing.careful)
 
     async def _complete(self, model: PricedModel, asking: _Asking) -> Completion:
         """Have one model serve a call, or one like it that is under way or was kept."""
@@ -250,14 +251,16 @@ class ModelCalls:
     async def _send(
         self, model: PricedModel, asking: _Asking, request: ModelRequest, sending: _Sending
     ) -> Completion:
-        reservation = await self._reserve(model, asking)
+        weighing = self._weighing(model, asking)
+        self._expect_final(weighing, asking)
+        reservation = await self._reserve(weighing, model, asking)
         if request.max_output_tokens is not None:
             sending.cap = reservation.estimate.output_tokens
             request = replace(request, max_output_tokens=sending.cap)
         call = self._record_call(model, asking, reservation.estimate)
         started = time.monotonic()
         check = partial(self._check_not_refused, model, asking)
-        attempts = Attempts(self._budget, reservation, check)
+        attempts = Attempts(self._budget, reservation, check, weighing)
         live = self._live(asking, call, attempts)
         if live is not None:
             request = replace(request, on_text=live.piece)
@@ -268,6 +271,7 @@ class ModelCalls:
                 limiter=model.limiter,
                 owner=self._run_id,
                 before_attempt=attempts.begin,
+                before_repeat=attempts.again,
                 after_loss=attempts.lose,
                 patience=self._patience(asking.final),
             )
@@ -293,19 +297,31 @@ class ModelCalls:
             return None
         return LiveReply(self._on_text, run=self._run_id, call=call, attempt=lambda: attempts.begun)
 
-    async def _reserve(self, model: PricedModel, asking: _Asking) -> Reservation:
-        estimate = self._estimate(model, asking)
-        if asking.final and self._keeps_final:
-            return await self._budget.admit_final(estimate, model=model.name)
-        self._expect_final(model, asking)
+    async def _reserve(
+        self, weighing: Weighing, model: PricedModel, asking: _Asking
+    ) -> Reservation:
+        """Admit a call, counted with care where the limits might not have room for its prompt."""
+        is_last = asking.final and self._keeps_final
         while True:
-            reserved = await self._budget.admit(estimate, model=model.name, role=asking.role)
-            tokens = model.counting.estimated(asking.prompt_tokens, asking.messages)
-            if tokens == estimate.input_tokens:
+            estimate = weighing.estimate()
+            if is_last:
+                reserved = await self._budget.admit_final(estimate, model=model.name)
+            else:
+                reserved = await self._budget.admit(estimate, model=model.name, role=asking.role)
+            try:
+                grew = reserved.is_doubtful and await self._counted(weighing)
+            except BaseException:
+                self._budget.release(reserved)
+                raise
+            # The reply to another may have told meanwhile that the provider counts more.
+            if not grew and weighing.tokens == estimate.input_tokens:
                 return reserved
-            # While it waited, the reply to another told that the provider counts more.
             self._budget.release(reserved)
-            estimate = self._estimate(model, asking)
+
+    async def _counted(self, weighing: Weighing) -> bool:
+        """Count a call with care, and the run's last; return whether that one is more."""
+        await weighing.careful()
+        return await self._budget.count_final()
 
     def output_cap(self, facts: ModelFacts, asked: int | None) -> int | None:
         """The output cap that is sent for `asked` tokens; None leaves it to the provider."""
@@ -317,22 +333,25 @@ class ModelCalls:
 
     def longest_reply(self, model: PricedModel, prompt_tokens: int, wanted: int) -> int:
         """The output cap that a leaf call for `wanted` tokens would get of what is left."""
-        estimate = _estimate(model.facts, prompt_tokens, wanted, shortest=1)
+        estimate = call_estimate(model.facts, prompt_tokens, wanted, shortest=1)
         return self._budget.fitted(estimate).output_tokens
 
     def limit_on(self, model: PricedModel, prompt_tokens: int, wanted: int) -> StopReason | None:
         """Which limit leaves less than `wanted` tokens for a leaf call's reply, None for none."""
-        return self._budget.limit_of(_estimate(model.facts, prompt_tokens, wanted, shortest=None))
+        return self._budget.limit_of(
+            call_estimate(model.facts, prompt_tokens, wanted, shortest=None)
+        )
 
-    def _estimate(self, model: PricedModel, asking: _Asking) -> CallEstimate:
-        cap = self.output_cap(model.facts, asking.max_output_tokens)
-        # A summary that is cut is worth less than none.
-        shortest = None if asking.summary else LEAST_REPLY_TOKENS
-        tokens = model.counting.estimated(asking.prompt_tokens, asking.messages)
-        if not self._budget.bounds_replies:
-            return _estimate(model.facts, tokens, cap, shortest=shortest)
-        most = model.counting.most(asking.messages)
-        return _estimate(model.facts, tokens, cap, shortest=shortest, most=most)
+    def _weighing(self, model: PricedModel, asking: _Asking) -> Weighing:
+        return Weighing(
+            model,
+            asking.messages,
+            asking.prompt_tokens,
+            cap=self.output_cap(model.facts, asking.max_output_tokens),
+            # A summary that is cut is worth less than none.
+            shortest=None if asking.summary else LEAST_REPLY_TOKENS,
+            is_bounded=self._budget.bounds_replies,
+        )
 
     def _timeout(self, final: bool) -> float:
         left = self._budget.seconds_left(final=final)
@@ -428,28 +447,6 @@ def _check_window(model: PricedModel, prompt_tokens: int) -> None:
             f"{window:,}; nothing was sent",
             hint=WINDOW_HINT,
         )
-
-
-def _estimate(
-    facts: ModelFacts, prompt_tokens: int, cap: int | None, *, shortest: int | None, most: int = 0
-) -> CallEstimate:
-    """Return what a call is thought to cost, its prompt having at `most` so many tokens."""
-    output, most = cap or 0, max(most, prompt_tokens)
-    usd, reply_usd, more_usd = None, 0.0, 0.0
-    if facts.price is not None:
-        usd = facts.price.usd(input_tokens=prompt_tokens, output_tokens=output)
-        prompt_usd = facts.price.usd(input_tokens=prompt_tokens, output_tokens=0)
-        reply_usd = (usd - prompt_usd) / output if output else 0.0
-        more_usd = facts.price.usd(input_tokens=most, output_tokens=output) - usd
-    return CallEstimate(
-        input_tokens=prompt_tokens,
-        output_tokens=output,
-        usd=usd,
-        reply_usd=reply_usd,
-        least_output_tokens=shortest,
-        more_tokens=most - prompt_tokens,
-        more_usd=more_usd,
-    )
 
 
 def _priced(usage: Usage, facts: ModelFacts) -> Usage:

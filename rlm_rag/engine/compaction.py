@@ -79,6 +79,12 @@ class Compaction:
         await self._compact(turn, self._window, may_ask=True)
         return count_message_tokens(self._history.messages) < tokens
 
+    async def shorten(self, turn: int) -> bool:
+        """List older turns in short, as limits have no room for them; False where none can go."""
+        tokens = count_message_tokens(self._history.messages)
+        await self._compact(turn, int(tokens * REFUSED_SHARE), may_ask=False)
+        return count_message_tokens(self._history.messages) < tokens
+
     async def _compact(self, turn: int, window: int, *, may_ask: bool) -> None:
         history = self._history
         count = history.foldable(int(window * KEPT_SHARE))

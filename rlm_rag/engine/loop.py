@@ -319,7 +319,7 @@ class Loop:
         self._recorder.record(events.TurnStarted(run=self._run_id, turn=turn, messages=new))
         await self._compaction.before(turn, may_ask=False)
         try:
-            completion = await self._complete(turn, final=True)
+            completion = await self._last_reply(turn)
         except (ModelError, LimitReached):
             return self._bench.ending(stop_reason, detail, detail)
         text = await self._last_text(completion.text)
@@ -332,6 +332,17 @@ class Loop:
             is_blind=not self._ran_well,
             is_cut=completion.finish_reason == "length",
         )
+
+    async def _last_reply(self, turn: int) -> Completion:
+        """Make the last root call, with fewer older turns where the limits have no room for all."""
+        while True:
+            try:
+                return await self._complete(turn, final=True)
+            except LimitReached as reached:
+                if reached.name not in ("budget_tokens", "budget_usd"):
+                    raise
+                if not await self._compaction.shorten(turn):
+                    raise
 
     async def _last_text(self, reply: str) -> str:
         """Return the answer that a last reply gives, also where it gives it as code."""

@@ -97,7 +97,8 @@ class Pool:
     async def admit(self, asked: Asked) -> Grant:
         """Promise money to a call, which waits where calls in flight may give back enough.
 
-        One that waits has to fit beside them with all that providers may count beyond what we do.
+        One that waits has to fit beside them with all that providers may count beyond what we do,
+        and so has a run's last call.
 
         Raises:
             LimitReached: it does not fit, or its price is not known.
@@ -105,15 +106,18 @@ class Pool:
         usd, more_usd = asked.estimate.usd, asked.estimate.more_usd
 
         def promised() -> Grant | None:
-            doubted = self._doubted_usd + more_usd if asked.waits and self._in_flight else 0.0
-            if self._fits(usd, beside=self._promised_usd + doubted):
-                self._promised_usd += usd or 0.0
-                self._doubted_usd += more_usd
-                self._in_flight += 1
-                return Grant(asked.estimate)
-            if not asked.waits or not self._fits(usd, beside=0.0):
-                raise self._refusal(usd)
-            return None
+            promised, doubted = self._promised_usd, self._doubted_usd + more_usd
+            may_pass = not self._fits(usd, beside=promised + doubted)
+            if not self._fits(usd, beside=promised):
+                if not asked.waits or not self._fits(usd, beside=0.0):
+                    raise self._refusal(usd)
+                return None
+            if may_pass and self._in_flight and (asked.waits or asked.final):
+                return None
+            self._promised_usd += usd or 0.0
+            self._doubted_usd += more_usd
+            self._in_flight += 1
+            return Grant(asked.estimate, is_doubtful=may_pass and more_usd > 0)
 
         return await self._line.until(promised)
 
@@ -126,7 +130,8 @@ class Pool:
         doubted = self._doubted_usd - grant.estimate.more_usd
         self._doubted_usd = doubted if self._in_flight else 0.0
         if usage is not None:
-            self.spent_usd += promised if usage.usd is None else usage.usd
+            most = promised + grant.estimate.more_usd
+            self.spent_usd += most if usage.usd is None else usage.usd
         self._line.call_next()
 
     def _fits(self, usd: float | None, *, beside: float) -> bool:

@@ -71,14 +71,16 @@ async def complete_with_retries(
     limiter: Turns,
     owner: Hashable = None,
     before_attempt: Callable[[], Awaitable[None]] | None = None,
-    after_loss: Callable[[], None] = lambda: None,
+    before_repeat: Callable[[], Awaitable[None]] | None = None,
+    after_loss: Callable[[], Awaitable[None]] | None = None,
     patience: Patience | None = None,
     pauses: Pauses | None = None,
 ) -> Completion:
     """The model's completion, after as many requests as `patience` allows.
 
     `before_attempt` is awaited each time a request is about to be sent, in its turn, and may
-    raise to stop, `after_loss` each time that one has failed and may have been billed. No wait
+    raise to stop, `before_repeat` before it waits for a turn to send one again, and may raise too,
+    `after_loss` each time that one has failed and may have been billed. No wait
     is longer than `MAX_WAIT_SECONDS`, and one that would be is not begun. A rate limit, a timeout,
     and a failure that says when to come back, have fewer requests sent at a time from then on,
     and none to the provider before the moment it named. A turn of the limiter, in the line of
@@ -94,6 +96,7 @@ async def complete_with_retries(
         limiter,
         owner,
         before_attempt,
+        before_repeat,
         after_loss,
         patience or Patience(),
         pauses or _PAUSES,
@@ -110,7 +113,8 @@ class _Trying:
     limiter: Turns
     owner: Hashable
     before_attempt: Callable[[], Awaitable[None]] | None
-    after_loss: Callable[[], None]
+    before_repeat: Callable[[], Awaitable[None]] | None
+    after_loss: Callable[[], Awaitable[None]] | None
     patience: Patience
     pauses: Pauses
     sent: int = 0
@@ -153,6 +157,8 @@ class _Trying:
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout_at(until):
+                    if self.sent > 0 and self.before_repeat is not None:
+                        await self.before_repeat()
                     permit = await stack.enter_async_context(
                         self.limiter.permit(self.owner, again=self.sent > 0)
                     )
@@ -189,8 +195,8 @@ class _Trying:
         try:
             return await self.model.complete(request)
         except ModelError as error:
-            if error.may_be_billed:
-                self.after_loss()
+            if error.may_be_billed and self.after_loss is not None:
+                await self.after_loss()
             raise
 
     def _out_of_time(self) -> ModelTimeoutError:

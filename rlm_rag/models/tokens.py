@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import string
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 from rlm_rag.models.base import Message
@@ -86,18 +87,30 @@ def count_message_tokens(messages: Iterable[Message]) -> int:
     ASCII and dumps of bytes, and 1.7 times for random Chinese characters and Korean syllables.
     """
     prompt = tuple(messages)
-    return _around(prompt) + sum(
+    return framing_tokens(prompt) + sum(
         max(count_tokens(m.content) + _uncounted(m.content), _pieces(m.content)) for m in prompt
     )
 
 
 def most_message_tokens(messages: Iterable[Message]) -> int:
-    """The most tokens that a byte-level tokenizer makes of a chat prompt: one for each byte."""
+    """The most tokens that a byte-level tokenizer makes of a chat prompt: one for each byte.
+
+    Some put a text into NFKC before, an older one of Claude's and SentencePiece's among them, of
+    which one character may become eighteen: the bytes of that count where they are more.
+    """
     prompt = tuple(messages)
-    return _around(prompt) + sum(len(m.content.encode("utf-8", "surrogatepass")) for m in prompt)
+    return framing_tokens(prompt) + sum(_most_bytes(message.content) for message in prompt)
 
 
-def _around(messages: Sequence[Message]) -> int:
+def _most_bytes(text: str) -> int:
+    most = len(text.encode("utf-8", "surrogatepass"))
+    if text.isascii() or unicodedata.is_normalized("NFKC", text):
+        return most
+    return max(most, len(unicodedata.normalize("NFKC", text).encode("utf-8", "surrogatepass")))
+
+
+def framing_tokens(messages: Sequence[Message]) -> int:
+    """What a chat prompt has beside its texts: what stands around its messages, and images."""
     return _PER_PROMPT + sum(_PER_MESSAGE + _PER_IMAGE * len(m.images) for m in messages)
 
 

@@ -151,3 +151,23 @@ def test_turns_are_listed_where_the_limits_leave_no_call_for_a_summary(
     listed = next(event for event in compacted if not event.asked)
     assert "fact_" in listed.summary
     assert answer.usage.calls <= 8
+
+
+def test_a_last_call_that_what_is_left_is_too_little_for_is_made_with_fewer_turns(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    played = script()
+
+    def answer(request: Received) -> Step | str:
+        if "No more code will run" in request.messages[-1]["content"]:
+            return "found what there was"
+        step = played(request)
+        assert isinstance(step, Step)
+        return step
+
+    openai_server.script = answer
+    found = ask(openai_server, corpus, limits=Limits(tokens=5_200), trace=tmp_path)
+    assert (found.text, found.stop_reason) == ("found what there was", "budget_tokens")
+    assert "Turn 1, you: " in openai_server.received[-1].messages[1]["content"]
+    assert "OUTPUT 2" in openai_server.received[-1].prompt
+    assert rlm_rag.replay(Path(str(found.trace)), corpus).text == found.text

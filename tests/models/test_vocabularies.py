@@ -1,0 +1,117 @@
+"""Prompts counted by the tokenizers that come with litellm, offline and without importing it."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+
+import pytest
+
+from rlm_rag.models import vocabularies
+from rlm_rag.models.base import Message
+from rlm_rag.models.vocabularies import NAMES, highest_message_tokens
+
+# The three of a prompt and the four of a message.
+FRAME = 7
+CHINESE = "检索增强生成是一种将外部知识库与大型语言模型相结合的技术"
+
+
+def counted(text: str, *, model: str = "some/model", **of: str) -> int | None:
+    return highest_message_tokens([Message("user", text)], model=model, **of)
+
+
+# Counted with cl100k_base, o200k_base, DeepSeek's and an older tokenizer of Claude's.
+HIGHEST = {
+    "": 0,
+    "Beautiful is better than ugly.": 6,
+    CHINESE: 30,
+    "\ufdfa": 15,
+    " " * 4_000: 32,
+}
+
+
+@pytest.mark.parametrize(("text", "tokens"), HIGHEST.items(), ids=range(len(HIGHEST)))
+def test_the_highest_count_is_taken(text: str, tokens: int) -> None:
+    assert counted(text) == tokens + FRAME
+
+
+def test_messages_and_images_add_what_stands_around_them() -> None:
+    prompt = [Message("system", "Hi"), Message("user", "Hi", ("data:image/png;base64,",))]
+    assert highest_message_tokens(prompt, model="m") == 2 + 3 + 2 * 4 + 1_600
+
+
+@pytest.mark.parametrize(
+    ("model", "of"),
+    [
+        ("gpt-4o-mini", {}),
+        ("openai/gpt-5-mini", {}),
+        ("gpt-4.1", {"api_base": "https://api.openai.com/v1"}),
+    ],
+)
+def test_what_openai_serves_is_counted_by_its_own_tokenizer(model: str, of: dict[str, str]) -> None:
+    assert counted(CHINESE, model=model, **of) == 19 + FRAME
+
+
+@pytest.mark.parametrize(
+    ("model", "of"),
+    [
+        ("openai/gpt-4o", {"api_base": "http://127.0.0.1:8080/v1"}),
+        ("openrouter/openai/gpt-4o", {}),
+        ("openai/qwen", {}),
+    ],
+)
+def test_any_other_server_may_have_any_tokenizer(model: str, of: dict[str, str]) -> None:
+    assert counted("\ufdfa", model=model, **of) == 15 + FRAME
+
+
+def test_words_of_a_text_that_look_like_control_tokens_are_text() -> None:
+    for word in ("<|endoftext|>", "<EOT>", "<｜end▁of▁sentence｜>"):
+        tokens = counted(word * 10)
+        assert tokens is not None
+        assert tokens > 20 + FRAME
+
+
+def test_half_a_surrogate_pair_is_counted_and_never_an_error() -> None:
+    tokens = counted("\ud83d" * 10)
+    assert tokens is not None
+    assert tokens > FRAME
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Beautiful is better than ugly.\n" * 2_000,
+        "".join(random.Random(1).choices("abc ,.\n\u4e00\u00e9\U0001f965", k=40_000)),
+        "x" * 40_000,
+        "\n" * 40_000,
+        "\u4e00\u9f98" * 20_000,
+    ],
+    ids=["prose", "mixed", "one letter", "one line end", "no spaces"],
+)
+def test_a_long_text_is_counted_in_parts_hardly_higher_than_whole_and_never_lower(
+    text: str,
+) -> None:
+    whole = max(count(text) for count in map(vocabularies._vocabulary, NAMES) if count is not None)
+    in_parts = counted(text)
+    assert in_parts is not None
+    assert whole <= in_parts - FRAME <= whole * 1.002 + 5
+
+
+def test_neither_litellm_nor_the_network_is_needed() -> None:
+    code = (
+        "import socket, sys\n"
+        "socket.socket.connect = None\n"
+        "from rlm_rag.models.base import Message\n"
+        "from rlm_rag.models.vocabularies import highest_message_tokens\n"
+        "print(highest_message_tokens([Message('user', 'Hi')], model='openai/gpt-3.5-turbo'))\n"
+        "print(sorted({'litellm', 'httpx', 'requests', 'tokenizers'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["8", "[]"]
+
+
+def test_where_a_file_is_missing_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabularies, "find_spec", lambda name: None)
+    monkeypatch.setattr(vocabularies, "_vocabulary", vocabularies._loaded.__wrapped__)
+    assert counted("Hi") is None
