@@ -105,21 +105,32 @@ def definitions(path: str, data: bytes) -> list[Definition]:
 
     Each is taken to go on until the next of its depth, or of a lesser one, begins.
     """
-    markup = markup_of(path)
+    markup = heading_markup(path, data)
     code_cell = cell_language(path, data)
-    form = form_of(without_part(path).rpartition("/")[2])
-    if code_cell is not None:
-        found = _nested(data, code_cell)
-    elif form is not None:
-        found = keys(data, form)
-    elif markup is not None:
+    form = _form_of(path)
+    if markup is not None:
         found = [
             Definition(one.line, "heading", one.title, one.title, one.parents, len(one.parents))
             for one in headings(data, markup)
         ]
+    elif code_cell is not None:
+        found = _nested(data, code_cell)
+    elif form is not None:
+        found = keys(data, form)
     else:
         found = _nested(data, language_of(path, data) or GENERIC)
     return _ended(found, count_lines(data))
+
+
+def heading_markup(path: str, data: bytes) -> str | None:
+    """Return the markup of a document whose definitions are its headings, None of any other."""
+    if cell_language(path, data) is not None or _form_of(path) is not None:
+        return None
+    return markup_of(path)
+
+
+def _form_of(path: str) -> str | None:
+    return form_of(without_part(path).rpartition("/")[2])
 
 
 def _ended(found: list[Definition], last_line: int) -> list[Definition]:

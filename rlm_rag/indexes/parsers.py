@@ -96,7 +96,7 @@ class Parsers:
                         more = False
                         break
                     key, grammar, data = following
-                    if len(data) > MAX_PARSED_BYTES:
+                    if is_too_large(data):
                         yield key, Parsed(failure=_too_large(data))
                         continue
                     process = idle.popleft() if idle else self._start()
@@ -201,6 +201,11 @@ def _how(process: _Process) -> str:
     if status < 0:
         return f"crashed ({signal.Signals(-status).name})"
     return f"ended (exit status {status})"
+
+
+def is_too_large(data: bytes) -> bool:
+    """Whether a document is never parsed for its size."""
+    return len(data) > MAX_PARSED_BYTES
 
 
 def _too_large(data: bytes) -> str:

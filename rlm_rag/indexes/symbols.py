@@ -12,6 +12,7 @@ from itertools import islice
 from rlm_rag.indexes.catalogue import Catalogue
 from rlm_rag.indexes.definition_cache import Outlined
 from rlm_rag.indexes.likely import Likely
+from rlm_rag.indexes.parsers import is_too_large
 from rlm_rag.indexes.requests import Symbol, SymbolsRequest, SymbolsResult
 from rlm_rag.indexes.skeleton import MAX_SIGNATURE_CHARS, Definition
 from rlm_rag.lines import line_starts
@@ -85,13 +86,17 @@ class _Lookup:
 
     def _parsed(self, case: int) -> bool:
         """Have what may define the name parsed; say whether there was time for all of it."""
-        fresh = list(self._holding(self._catalogue.unknown(), case))
         likely = Likely(self._name, case)
-        paths = {number: self._corpus.path(number) for number, _ in fresh}
-        fresh = [(number, data) for number, data in fresh if likely.occurs(paths[number], data)]
-        self._likely = {n for n, data in fresh if likely.is_defined(paths[n], data)}
-        fresh.sort(key=lambda one: (one[0] not in self._likely, len(one[1])))
-        self._prepare([number for number, _ in fresh])
+        fresh: list[tuple[bool, int, int]] = []
+        for number, data in self._holding(self._catalogue.unknown(), case):
+            path = self._corpus.path(number)
+            # What is only scanned for its size is said wherever the name stands in it.
+            doubted = is_too_large(data) and likely.occurs(path, data)
+            if doubted or likely.may_be_defined(path, data):
+                fresh.append((not likely.is_defined(path, data), len(data), number))
+        fresh.sort()
+        self._likely = {number for unlikely, _, number in fresh if not unlikely}
+        self._prepare([number for _, _, number in fresh])
         return not self._late
 
     def _hasty(self) -> dict[int, Outlined]:
@@ -130,10 +135,10 @@ class _Lookup:
     def _holding(self, numbers: Sequence[int], case: int) -> Iterator[tuple[int, bytes]]:
         """Yield the allowed documents in which the name occurs at all."""
         encoded = _encoded(self._name)
-        occurs = re.compile(re.escape(encoded), case) if case else None
+        lowered = encoded.lower()
         for number in numbers:
             data = bytes(self._corpus.content_bytes(number))
-            if not (occurs.search(data) if occurs else encoded in data):
+            if not (lowered in data.lower() if case else encoded in data):
                 continue
             if self._allowed is None or self._allowed(self._corpus.path(number)):
                 yield number, data
@@ -196,8 +201,8 @@ def symbols(request: SymbolsRequest, looked_up: Callable[[int, float], LookedUp]
 
     `Class.method` (or `Class::method`) asks for the method of that class. Where no name is
     spelled so, other capitals are tried, and the note says it. At most 500. Only documents that
-    hold the name are parsed, first those that seem to define it, for at most 2 s; of the others
-    a lexical scan tells, and the note says so. `looked_up` is `look_up` for a case and seconds.
+    may define the name are parsed, first those that seem to, for at most 2 s; of the others a
+    lexical scan tells, and the note says so. `looked_up` is `look_up` for a case and seconds.
     """
     ends = time.monotonic() + LOOKUP_SECONDS
     said: tuple[str, ...] = ()
