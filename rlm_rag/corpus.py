@@ -182,11 +182,11 @@ class Corpus(Sequence[Document], Closing):
 
     def line_counts(self) -> Iterator[int]:
         """Yield every document's number of lines, in the documents' order."""
-        return (self._packed.line_count(number) for number in range(len(self._packed)))
+        return iter(self._packed.line_counts())
 
     def byte_counts(self) -> Iterator[int]:
         """Yield every document's length in UTF-8 bytes, in the documents' order."""
-        return map(self._packed.size, range(len(self._packed)))
+        return iter(self._packed.sizes())
 
     @property
     def has_holes(self) -> bool:

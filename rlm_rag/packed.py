@@ -238,6 +238,18 @@ class PackedCorpus:
         digest: bytes = self._row(number)[6]
         return digest
 
+    def sizes(self) -> list[int]:
+        """Return every document's length in UTF-8 bytes, in the documents' order."""
+        return self._column(4)
+
+    def line_counts(self) -> list[int]:
+        """Return every document's number of lines, in the documents' order."""
+        return self._column(5)
+
+    def digests(self) -> list[bytes]:
+        """Return every document's digest, in the documents' order."""
+        return self._column(6)
+
     def tables_sum(self) -> int:
         """Return a checksum of all that is not content."""
         from zlib import crc32
@@ -332,6 +344,12 @@ class PackedCorpus:
         if self._shape not in SHAPES:
             raise _damaged("its shape is unknown")
         self._fingerprint = trailer[8].hex()
+
+    def _column(self, place: int) -> list[Any]:
+        if self._map is None:
+            raise ValueError("this packed corpus is closed")
+        rows = self._view[self._rows_at : self._rows_at + self._count * ROW.size]
+        return [row[place] for row in ROW.iter_unpack(rows)]
 
     def _row(self, number: int) -> tuple[Any, ...]:
         if not 0 <= number < self._count:

@@ -57,9 +57,9 @@ def build_index(
         RetrievalError: a document has more windows than can be numbered, or a process failed.
     """
     store = store or SegmentStore(None, stamp=stamp_of(weights))
-    digests = [corpus.digest(number) for number in range(len(corpus))]
+    digests = corpus.digests()
     segments = store.open()
-    known = places_of(digests, segments)
+    known = places_of(segments)
     missing = [number for number, digest in enumerate(digests) if digest not in known]
     if missing:
         worn = _worn(corpus, digests, known, segments)
@@ -69,13 +69,13 @@ def build_index(
         added = _added(store, built, told, have=have, of=len(digests))
         store.remove(segments[number] for number in worn)
         segments = [one for number, one in enumerate(segments) if number not in worn] + added
-        known = places_of(digests, segments)
+        known = places_of(segments)
     postings = LivePostings(segments, [known[digest] for digest in digests])
     paths = tuple(corpus.paths())
     return SearchIndex(
         postings,
         paths,
-        array("Q", map(corpus.line_count, range(len(paths)))),
+        array("Q", corpus.line_counts()),
         Defined(postings),
         tuple(segments),
         len(missing),
@@ -104,7 +104,7 @@ def _wanted(digests: Sequence[bytes], known: dict[bytes, Place], worn: set[int])
     return [
         number
         for number, digest in enumerate(digests)
-        if digest not in known or known[digest].segment in worn
+        if digest not in known or known[digest][0] in worn
     ]
 
 
@@ -118,11 +118,12 @@ def _worn(
     held = [0] * len(segments)
     windows = [0] * len(segments)
     counts = [segment.numbers("window_counts") for segment in segments]
-    for number, digest in enumerate(digests):
+    for size, digest in zip(corpus.sizes(), digests, strict=True):
         place = known.get(digest)
         if place is not None:
-            held[place.segment] += len(corpus.content_bytes(number))
-            windows[place.segment] += counts[place.segment][place.document]
+            segment, document = place
+            held[segment] += size
+            windows[segment] += counts[segment][document]
     worn = {number for number, count in enumerate(counts) if 2 * windows[number] < sum(count)}
     small = {number for number, size in enumerate(held) if size < _SMALL_BYTES} - worn
     return worn | small if len(small) >= _MAX_SMALL_SEGMENTS else worn

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,12 +46,8 @@ class Postings:
     counts: Numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A document's segment, and its number in it."""
-
-    segment: int
-    document: int
+Place = tuple[int, int]
+"""A document's segment, and its number in it."""
 
 
 class Source:
@@ -167,8 +164,7 @@ class LivePostings:
     """
 
     def __init__(self, segments: Sequence[Segment], places: Sequence[Place]) -> None:
-        owner = np.array([place.segment for place in places], np.int64)
-        local = np.array([place.document for place in places], np.int64)
+        owner, local = np.array(places, np.int64).reshape(-1, 2).T
         counts = np.zeros(len(places), np.int64)
         lengths = np.zeros(len(places), np.uint32)
         for number, segment in enumerate(segments):
@@ -280,14 +276,11 @@ class Defined:
         return found or default
 
 
-def places_of(digests: Sequence[bytes], segments: Sequence[Segment]) -> dict[bytes, Place]:
-    """Return where each of the digests is, in the first segment that has it."""
+def places_of(segments: Sequence[Segment]) -> dict[bytes, Place]:
+    """Return where each digest is, in the first segment that has it."""
     known: dict[bytes, Place] = {}
-    wanted = set(digests)
-    for number, segment in enumerate(segments):
-        for document, digest in enumerate(segment.digests()):
-            if digest in wanted and digest not in known:
-                known[digest] = Place(number, document)
+    for number in reversed(range(len(segments))):
+        known.update(zip(segments[number].digests(), zip(repeat(number), count()), strict=False))
     return known
 
 

@@ -40,7 +40,8 @@ def build_segments(
     Raises:
         RetrievalError: a document has too many windows, or a process failed.
     """
-    sizes = [len(corpus.content_bytes(number)) for number in documents]
+    all_sizes = corpus.sizes()
+    sizes = [all_sizes[number] for number in documents]
     total, cores = sum(sizes), os.cpu_count() or 1
     shared = packed_path is not None and cores > 1 and total >= _SHARED_BYTES
     piece_bytes = max(_PIECE_BYTES, -(-total // _MOST_PIECES))
