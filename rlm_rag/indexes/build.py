@@ -11,10 +11,12 @@ from itertools import pairwise
 import numpy as np
 
 from rlm_rag.indexes.definitions import Match, scan, scannable
+from rlm_rag.indexes.kinds import kind_number
 from rlm_rag.indexes.languages import language_of
 from rlm_rag.indexes.line_texts import line_ends
 from rlm_rag.indexes.postings import SegmentBuilder
 from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.segment import FAR
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.terms import raw_words, separated
 from rlm_rag.indexes.windows import STRIDE_LINES, window_borders, window_count, windows_of_line
@@ -54,6 +56,8 @@ def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: We
             _line_words(words, starts),
             boosts,
             defined,
+            kind=kind_number(path, data, lines=len(starts) - 1),
+            offsets=_stretch_offsets(starts),
         )
     return builder.encode(stamp_of(weights))
 
@@ -65,6 +69,12 @@ def _line_borders(data: bytes) -> array[int]:
     if borders and borders[-1] < len(data):
         borders.append(len(data))
     return borders
+
+
+def _stretch_offsets(starts: array[int]) -> bytes:
+    """Return where the first two stretches of each window begin, as 32-bit numbers."""
+    borders = window_borders(len(starts) - 1)[:-2]
+    return array("I", [min(starts[border], FAR) for border in borders]).tobytes()
 
 
 def _stretches(words: bytes, starts: Sequence[int]) -> Iterator[list[bytes]]:

@@ -9,6 +9,8 @@ import numpy as np
 from rlm_rag.indexes.columns import Places, Scores
 
 SCORE_DIGITS = 4
+# Of equal ranks the first path is the best; and sums in another order differ in their last bits.
+SLACK = 10.0**-SCORE_DIGITS + 1e-9
 # Less than all, so that of equals the one that is no test comes first.
 _MOST_LIFTED = 0.9
 _GROUP_WINDOWS = 64

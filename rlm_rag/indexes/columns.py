@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rlm_rag.indexes.runs import run_starts
+
 Numbers = NDArray[np.uint32]
 Scores = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -31,7 +33,8 @@ class Column:
     def of(cls, numbers: Numbers, scores: Scores, total: int) -> Column:
         """Return the column of things with these numbers, of so many in all."""
         if len(numbers) * _DENSE < total:
-            return cls(numbers, scores, len(numbers))
+            # Copies: these may be a small part of an array that nothing else needs.
+            return cls(numbers.copy(), scores.copy(), len(numbers))
         dense = np.zeros(total)
         dense[numbers] = scores
         return cls(None, dense, len(numbers))
@@ -64,6 +67,12 @@ def added(weighted: Iterable[tuple[Column, float]], total: int) -> Scores:
         totals += weight * column.scores
     _add(waiting, totals)
     return totals
+
+
+def distinct(numbers: Places) -> Places:
+    """Return numbers, ascending, each once."""
+    numbers = np.sort(numbers)
+    return numbers.take(run_starts(numbers))
 
 
 def raised(numbers: Places, scores: Scores, those: Places, gain: float) -> tuple[Places, Scores]:

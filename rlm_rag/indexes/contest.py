@@ -14,14 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm_rag.indexes.candidates import SCORE_DIGITS, reached
-from rlm_rag.indexes.columns import Places, Scores
+from rlm_rag.indexes.candidates import SLACK, reached
+from rlm_rag.indexes.columns import Places, Scores, distinct
 from rlm_rag.indexes.held_terms import HeldTerm, Impacts
 from rlm_rag.indexes.norms import Norms
-from rlm_rag.indexes.runs import run_starts, spread
+from rlm_rag.indexes.runs import spread
 
-# Of equal ranks the first path is the best; and sums in another order differ in their last bits.
-_SLACK = 10.0**-SCORE_DIGITS + 1e-9
 # So many more than are wanted are scored to learn what the best reach, and as many at most again.
 _MORE_TRIED = 64
 # A look at how far it is costs as much as a term or two; what is left must have fallen to so much.
@@ -125,7 +123,7 @@ class Contest:
     def _of_all(self) -> tuple[Places, Scores]:
         for one in self._terms:
             self._add(one)
-        self._least = self._reached() - _SLACK
+        self._least = self._reached() - SLACK
         before = [self._sums.of_windows.take(windows) for windows, _ in self._wanted.bonuses]
         self._add_bonuses()
         windows = self._contenders(0.0, self._open_documents(0.0))
@@ -147,7 +145,7 @@ class Contest:
             if rest > _FALLEN * looked_at or rest >= self._most_reached():
                 continue
             looked_at = rest
-            self._least = max(self._least, self._reached() - _SLACK)
+            self._least = max(self._least, self._reached() - SLACK)
             if rests and rest >= self._least:
                 continue
             open_documents = self._open_documents(rest)
@@ -176,7 +174,7 @@ class Contest:
     def _add_bonuses(self) -> None:
         for windows, bonus in self._wanted.bonuses:
             self._add_to_windows(windows, bonus)
-            self._touch(_distinct(self._sums.norms.document_of.take(windows)))
+            self._touch(distinct(self._sums.norms.document_of.take(windows)))
 
     def _add_to_windows(self, windows: Places, scores: Scores | float) -> None:
         sums = self._sums.of_windows
@@ -239,7 +237,7 @@ class Contest:
         elif not rest:
             # Windows that hold no term are none.
             return _NONE
-        return _distinct(documents[bounds >= self._least])
+        return distinct(documents[bounds >= self._least])
 
     def _contenders(self, rest: float, open_documents: Places) -> Places:
         """Return the windows of open documents, and others that can be among the best."""
@@ -250,7 +248,7 @@ class Contest:
             least = self._least - (rest + self._most_of_document + self._most_gain)
             windows = windows[self._sums.of_windows.take(windows) >= least]
             found.append(windows[self._bounds(windows) + rest >= self._least])
-        return _distinct(np.concatenate(found))
+        return distinct(np.concatenate(found))
 
     def _left(self, windows: Places, rest: float, terms: Sequence[Weighed]) -> Places:
         """Leave out more of the contenders, by the scores of terms that were not taken."""
@@ -279,9 +277,3 @@ class Contest:
             self._sums.of_windows[windows] = 0
         for documents in self._documents:
             self._sums.of_documents[documents] = 0
-
-
-def _distinct(numbers: Places) -> Places:
-    """Return numbers, ascending, each once."""
-    numbers = np.sort(numbers)
-    return numbers.take(run_starts(numbers))

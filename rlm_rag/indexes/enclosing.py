@@ -28,10 +28,13 @@ def header_above(text: bytes, language: Language) -> int | None:
         line = data[last + 1 :]
         shown = line.lstrip()
         least = indent_columns(line[: len(line) - len(shown)]) + (shown[:1] in _ENDS_NOTHING)
-        while found is None and last > 0:
+        has_tabs = b"\t" in data
+        while found is None and last > 0 and least:
             last = data.rfind(b"\n", 0, last)
             begin = _LINE_BEGINS.match(data, last)
-            columns = least if begin is None else indent_columns(begin[1])
+            if begin is None:
+                continue
+            columns = indent_columns(begin[1]) if has_tabs else begin.end() - last - 2
             if columns < least:
                 least = columns
                 found = definition_at(data, last, language)

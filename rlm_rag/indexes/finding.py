@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 from rlm_rag.indexes.candidates import SCORE_DIGITS, Found, Groups
 from rlm_rag.indexes.columns import Numbers, Places, Scores, raised
 from rlm_rag.indexes.contest import Wanted
-from rlm_rag.indexes.kinds import Kind, kind_of
+from rlm_rag.indexes.kinds import KINDS, Kind
 from rlm_rag.indexes.line_texts import LineTexts
 from rlm_rag.indexes.marks import Marks
 from rlm_rag.indexes.names import FileNames
-from rlm_rag.indexes.parts import Candidate, Counts, Question, Stretch, Totals
+from rlm_rag.indexes.parts import Candidate, Counts, Held, Question, Stretch, Totals
 from rlm_rag.indexes.pruning import PrunedRanker
 from rlm_rag.indexes.query import Query
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.scoring import Ranker, totals_of
 from rlm_rag.indexes.term_lines import term_lines
-from rlm_rag.indexes.windows import stretch_first, window_lines
+from rlm_rag.indexes.windows import window_lines
 from rlm_rag.packed import PackedCorpus
-from rlm_rag.traits import HEAD_BYTES, trait_of
 
 if TYPE_CHECKING:
     from rlm_rag.indexes.index import SearchIndex
 
-_KINDS = (None, *Kind)
+# As many hold the lines from `stretch_first` on.
+_WINDOWS_ABOVE = 2
 
 LARGE_WINDOWS = 1 << 17
 """From so many windows on, most are passed over: with fewer, scoring all costs less."""
@@ -56,9 +56,8 @@ class Finder:
 
     def counts(self, query: Query, totals: Totals) -> Counts:
         """Return how many here hold what a query asks of a corpus of these totals."""
-        holding = self._ranker(totals).holding
         terms = (*query.terms, *query.forms)
-        held = {term: holding(term) for term in (*terms, *query.identifiers)}
+        held = self._ranker(totals).holding(dict.fromkeys((*terms, *query.identifiers)))
         names = self._names
         shared = ((term, names.sharing(term)) for term in terms if self._weights.file_stem)
         files = query.file_names if self._weights.named_file else ()
@@ -86,14 +85,22 @@ class Finder:
     def stretches(self, windows: Sequence[int], terms: Sequence[bytes]) -> list[Stretch]:
         """Return windows with the lines above them, and which of the terms they hold."""
         found = []
-        postings = self._index.postings
-        lines = term_lines(postings, windows, terms)
+        lines = term_lines(self._index.postings, windows, terms)
         for window, held in zip(windows, lines, strict=True):
-            document, number = postings.place(window)
-            first, last = window_lines(number, self._index.line_counts[document])
-            first = stretch_first(first)
-            found.append(Stretch(self._texts.lines(document, first, last), first, held))
+            found.append(self._stretch(window, held))
         return found
+
+    def _stretch(self, window: int, held: Held) -> Stretch:
+        postings = self._index.postings
+        document, number = postings.place(window)
+        line_count = self._index.line_counts[document]
+        above = min(number, _WINDOWS_ABOVE)
+        first, _ = window_lines(number - above, line_count)
+        _, last = window_lines(number, line_count)
+        begin = postings.stretch_offsets[2 * (window - above)]
+        # A window ends where the second stretch of the next one begins.
+        end = None if last == line_count else postings.stretch_offsets[2 * window + 3]
+        return Stretch(self._texts.between(document, first, last, begin, end), first, held)
 
     def times(self, window: int, terms: Sequence[bytes]) -> list[int]:
         """Return how often each of the terms is in a window."""
@@ -136,12 +143,9 @@ class Finder:
         discounts = 1 - self._factors(query)
         are_allowed = None if question.allowed is None else self._allowing(question.allowed)
         terms = {**query.terms, **query.forms}
-        if isinstance(ranker, PrunedRanker):
-            factors = partial(self._least_factors, 1 - discounts)
-            wanted = Wanted(count, gains, gaining, bonuses, second, factors, are_allowed)
-            windows, scores = ranker.scores(terms, rarity, wanted)
-        else:
-            windows, scores = ranker.scores(terms, rarity)
+        factors = partial(self._least_factors, 1 - discounts)
+        wanted = Wanted(count, gains, gaining, bonuses, second, factors, are_allowed)
+        windows, scores = ranker.scores(terms, rarity, wanted)
         for those, bonus in bonuses:
             windows, scores = raised(windows, scores, those, bonus)
         documents = ranker.window_documents.take(windows)
@@ -153,7 +157,8 @@ class Finder:
         if second:
             scores += second * Groups(documents).second_best(scores)
         shares = partial(ranker.shares, query.terms, rarity)
-        return Found(windows, scores, self._kinds.of(documents).astype(np.intp), discounts, shares)
+        kinds = self._index.postings.document_kinds.take(documents).astype(np.intp)
+        return Found(windows, scores, kinds, discounts, shares)
 
     def _ranker(self, totals: Totals) -> Ranker | PrunedRanker:
         if self._last_ranker is None or self._last_ranker.totals != totals:
@@ -185,7 +190,7 @@ class Finder:
         return gains, np.concatenate(gaining)
 
     def _factors(self, query: Query) -> Scores:
-        """Return the factor of each of `_KINDS`."""
+        """Return the factor of each of `KINDS`."""
         weights = self._weights
         prose = weights.report_prose if query.is_report else 1.0
         of_kind = {
@@ -194,23 +199,10 @@ class Finder:
             Kind.PROSE: prose,
             Kind.ASIDE: weights.aside,
         }
-        return np.array([1.0 if kind is None else of_kind[kind] for kind in _KINDS])
+        return np.array([1.0 if kind is None else of_kind[kind] for kind in KINDS])
 
     def _least_factors(self, factors: Scores, documents: Places) -> Scores:
-        return factors.take(self._kinds.of(documents))
-
-    @cached_property
-    def _kinds(self) -> Marks:
-        """The place among `_KINDS` of each document."""
-        paths = self._index.paths
-        return Marks(len(paths), lambda number: _KINDS.index(self._kind(number, paths[number])))
-
-    def _kind(self, document: int, path: str) -> Kind | None:
-        content = self._corpus.content_bytes(document)
-        lines = self._corpus.line_count(document)
-        head = bytes(content[:HEAD_BYTES])
-        aside = trait_of(path, head, size_bytes=len(content), lines=lines)
-        return kind_of(path) if aside is None else Kind.ASIDE
+        return factors.take(self._index.postings.document_kinds.take(documents))
 
     @cached_property
     def _names(self) -> FileNames:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from enum import Enum, auto
 
+from rlm_rag.traits import HEAD_BYTES, trait_of
+
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|testdata|__tests__|specs?)/"
     r"|(?:^|/)(?:test_[^/]*|conftest\.py|[^/]*[_.-](?:test|tests|spec)\.[^/]*|[^/]*Tests?\.\w+)$"
@@ -33,6 +35,16 @@ class Kind(Enum):
     RECORD = auto()
     PROSE = auto()
     ASIDE = auto()
+
+
+KINDS = (None, *Kind)
+"""The kinds by the numbers that an index has of them; documents of none have 0."""
+
+
+def kind_number(path: str, content: bytes, *, lines: int) -> int:
+    """Return the number of a document's kind, told by its path and its text."""
+    trait = trait_of(path, content[:HEAD_BYTES], size_bytes=len(content), lines=lines)
+    return KINDS.index(kind_of(path) if trait is None else Kind.ASIDE)
 
 
 def kind_of(path: str) -> Kind | None:

@@ -7,6 +7,7 @@ from collections import OrderedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from rlm_rag.indexes.segment import FAR
 from rlm_rag.packed import PackedCorpus
 
 _LF, _CR = 10, 13
@@ -39,6 +40,18 @@ class LineTexts:
             return text.replace(b"\r", b"\n")
         text = text.replace(b"\r\n", b"\n")
         return text.removesuffix(b"\r") if last <= len(ends) else text
+
+    def between(self, document: int, first: int, last: int, begin: int, end: int | None) -> bytes:
+        """Return lines as `lines` does, for less where it is known at which bytes they lie.
+
+        `begin` is where the first begins, `end` where what follows the last does, None at the end
+        of the text; either may be `FAR`.
+        """
+        if begin < FAR and end != FAR:
+            text = bytes(self._corpus.content_bytes(document)[begin:end])
+            if b"\r" not in text:
+                return text.removesuffix(b"\n")
+        return self.lines(document, first, last)
 
     def _found(self, document: int, content: memoryview) -> NDArray[np.uint32]:
         found = self._ends[document] = line_ends(content).astype(np.uint32)

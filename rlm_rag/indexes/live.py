@@ -14,27 +14,16 @@ from itertools import count, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm_rag.indexes.common import with_itself
-from rlm_rag.indexes.runs import run_starts, spread
-from rlm_rag.indexes.segment import (
-    COMMON,
-    DEFINED,
-    MAX_COUNT,
-    MAX_WINDOWS,
-    PAGE_VALUES,
-    SEQUENCE,
-    TERMS,
-    WORDS,
-    Segment,
-)
+from rlm_rag.indexes.runs import run_starts
+from rlm_rag.indexes.segment import DEFINED, MAX_COUNT, Segment
+from rlm_rag.indexes.sources import GONE, Source
 
 Numbers = NDArray[np.uint32]
 Longs = NDArray[np.int64]
 
 _SHIFT, _COUNT = np.uint32(8), np.uint32(MAX_COUNT)
-_KNOWN_TERMS = 4096
-_BITS = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
-_GONE = np.uint32(0xFFFFFFFF)
+# What stands above a posting, and above a window of 32 bits with its count.
+_GROUP, _TERM = np.uint64(32), np.uint64(40)
 _NONE: Numbers = np.zeros(0, np.uint32)
 
 
@@ -46,100 +35,42 @@ class Postings:
     counts: Numbers
 
 
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Where terms occur, one after the other: those of term n end before `borders[n + 1]`.
+
+    They begin at `borders[n]`: window numbers, ascending for each term, and how often in each.
+    """
+
+    windows: Numbers
+    counts: Numbers
+    borders: Longs
+
+    @property
+    def are_apart(self) -> bool:
+        """Whether no window comes twice with a term, and all are in order."""
+        follow = self.windows[1:] > self.windows[:-1]
+        borders = self.borders[1:-1]
+        follow[borders[(borders > 0) & (borders < len(self.windows))] - 1] = True
+        return bool(follow.all())
+
+    def merged(self) -> Several:
+        """Return them in order, how often a term is in one window added up."""
+        terms = np.arange(len(self.borders), dtype=np.uint64) << _TERM
+        keys = np.repeat(terms[:-1], np.diff(self.borders))
+        keys |= self.windows.astype(np.uint64) << _SHIFT
+        keys |= self.counts
+        # They are nearly in order.
+        keys.sort(kind="stable")
+        starts = run_starts(keys >> _SHIFT)
+        counts = np.add.reduceat((keys & _COUNT).astype(np.uint32), starts)
+        keys = keys.take(starts)
+        windows = (keys >> _SHIFT).astype(np.uint32)
+        return Several(windows, counts, keys.searchsorted(terms))
+
+
 Place = tuple[int, int]
 """A document's segment, and its number in it."""
-
-
-class Source:
-    """A segment: `windows` has the corpus's number of each of its windows, or `_GONE`."""
-
-    def __init__(self, segment: Segment, windows: Numbers, is_whole: bool) -> None:
-        self.segment = segment
-        self._words: dict[bytes, Numbers] = {}
-        self.windows = windows
-        self.is_whole = is_whole
-        # Of a segment whose windows all follow each other, the first; then theirs need no table.
-        self.first = _first_of_run(windows)
-        ends = np.frombuffer(segment.table(WORDS).value_ends, np.uint32)
-        self._bounds: Longs = np.concatenate((np.zeros(1, np.int64), ends), dtype=np.int64)
-        self._values = np.frombuffer(segment.all_values(WORDS), np.uint32)
-        self._sequence = _array_of(segment.sequence())
-        self._sequence_firsts = _numbers(segment, "sequence_firsts").astype(np.int64)
-        self._unchecked_sequence = np.frombuffer(segment.unchecked(SEQUENCE), np.uint8)
-        self._marks: NDArray[np.uint64] | None = None
-        self._unchecked = np.frombuffer(segment.unchecked(WORDS), np.uint8)
-
-    def gathered(self, term: bytes) -> Numbers:
-        """Return the postings of all words that stand for a term, one word after the other."""
-        common = self.segment.table(COMMON).find(term)
-        if common >= 0:
-            return np.frombuffer(self.segment.values(COMMON, common), np.uint32)
-        words = self.words(term)
-        if len(words) < 2:
-            number = int(words[0]) if len(words) else -1
-            return self._values[:0] if number < 0 else self._of_word(number)
-        firsts, lasts = self._bounds[words], self._bounds[words + 1]
-        if self._unchecked.any():
-            self._check(words, firsts, lasts)
-        gathered: Numbers = self._values[spread(firsts, lasts - firsts)]
-        return gathered
-
-    def windows_of(self, postings: Numbers) -> Numbers:
-        """Return the corpus's numbers of the windows that postings are of, or `_GONE`."""
-        own = postings >> _SHIFT
-        if self.first is None:
-            return self.windows.take(own)
-        own += self.first
-        return own
-
-    def words(self, term: bytes) -> Numbers:
-        """Return the numbers of the raw words that stand for a term."""
-        found = self._words.get(term)
-        if found is None:
-            if len(self._words) >= _KNOWN_TERMS:
-                self._words.clear()
-            found = self._words[term] = _words_of_term(self.segment, term)
-        return found
-
-    def sequence(self, stretches: Longs, ends: Longs) -> tuple[NDArray[np.unsignedinteger], Longs]:
-        """Return the words of runs of stretches, from one of these numbers to before the other.
-
-        They are as in `Segment.sequence`; then how many each run has.
-        """
-        firsts, lasts = self._sequence_firsts[stretches], self._sequence_firsts[ends]
-        if self._unchecked_sequence.any():
-            for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-                self.segment.check_sequence(first, last)
-        sizes = lasts - firsts
-        return self._sequence.take(spread(firsts, sizes)), sizes
-
-    def marked(
-        self, sequence: NDArray[np.unsignedinteger], terms: Sequence[bytes]
-    ) -> NDArray[np.uint64]:
-        """Return for each word of a sequence which of at most 64 terms it stands for, as bits."""
-        if self._marks is None:
-            self._marks = np.zeros(len(self._bounds), np.uint64)
-        # A sequence has 0 for the end of a line.
-        marks = self._marks[1:]
-        found = [self.words(term) for term in terms]
-        words = np.concatenate(found) if found else _NONE
-        bits = np.repeat(_BITS[: len(found)], list(map(len, found)))
-        # A term has a word once, so that what is added up is what is set.
-        np.add.at(marks, words, bits)
-        marked = self._marks.take(sequence)
-        marks[words] = 0
-        return marked
-
-    def _of_word(self, number: int) -> Numbers:
-        return np.frombuffer(self.segment.values(WORDS, number), np.uint32)
-
-    def _check(self, words: Numbers, firsts: Longs, lasts: Longs) -> None:
-        first_pages, last_pages = firsts // PAGE_VALUES, (lasts - 1) // PAGE_VALUES
-        doubtful = (last_pages > first_pages + 1) | (
-            self._unchecked[first_pages] | self._unchecked[last_pages] > 0
-        )
-        for number in words[doubtful].tolist():
-            self.segment.values(WORDS, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +98,16 @@ class LivePostings:
         owner, local = np.array(places, np.int64).reshape(-1, 2).T
         counts = np.zeros(len(places), np.int64)
         lengths = np.zeros(len(places), np.uint32)
+        self.document_kinds = np.zeros(len(places), np.uint8)
         for number, segment in enumerate(segments):
             mine = owner == number
             counts[mine] = _numbers(segment, "window_counts")[local[mine]]
             lengths[mine] = _numbers(segment, "document_lengths")[local[mine]]
+            kinds = np.frombuffer(segment.kinds(), np.uint8)
+            self.document_kinds[mine] = kinds[local[mine]]
         firsts = np.cumsum(counts) - counts
         window_lengths = np.zeros(int(counts.sum()), np.uint32)
+        stretch_offsets = np.zeros((len(window_lengths), 2), np.uint32)
         own_firsts = np.zeros(len(places), np.int64)
         self._sources: list[Source] = []
         for number, segment in enumerate(segments):
@@ -180,13 +115,17 @@ class LivePostings:
             own_counts = _numbers(segment, "window_counts").astype(np.int64)
             own_firsts[mine] = (np.cumsum(own_counts) - own_counts)[local[mine]]
             windows = _renumbered(own_counts, local[mine], firsts[mine] - own_firsts[mine])
-            kept = windows != _GONE
+            kept = windows != GONE
             window_lengths[windows[kept]] = _numbers(segment, "window_lengths")[kept]
-            self._sources.append(Source(segment, windows, bool(kept.all())))
+            offsets = _numbers(segment, "stretch_offsets").reshape(-1, 2)
+            stretch_offsets[windows[kept]] = offsets[kept]
+            self._sources.append(Source(segment, windows))
         self._in_order = sorted(self._sources, key=_first_window)
         self._owners, self._own_firsts, self._counts = owner, own_firsts, counts
         self.window_documents = _array(np.repeat(np.arange(len(places)), counts))
         self.window_lengths = _array(window_lengths)
+        # Of the first two stretches of each window, as `Segment.numbers` has them.
+        self.stretch_offsets = _array(stretch_offsets)
         self.first_windows = _array(firsts)
         self.document_lengths = _array(lengths)
 
@@ -206,22 +145,60 @@ class LivePostings:
         Raises:
             SegmentError: a segment is damaged.
         """
-        packed = [source.gathered(term) for source in self._in_order]
-        found = zip(self._in_order, packed, strict=True)
-        windows = _concatenated([source.windows_of(one) for source, one in found])
-        counts = _concatenated(packed) & _COUNT
-        if not all(source.is_whole for source in self._sources):
-            kept = windows != _GONE
-            windows, counts = windows[kept], counts[kept]
-        if len(windows) and not (windows[1:] > windows[:-1]).all():
-            # Sorted together, which is faster than finding their order.
-            keys = windows if self.window_count <= MAX_WINDOWS else windows.astype(np.uint64)
-            keys = keys << _SHIFT | counts
-            keys.sort()
-            windows = keys >> _SHIFT
-            starts = run_starts(windows)
-            windows, counts = windows[starts], np.add.reduceat(keys & _COUNT, starts)
-        return Postings(windows.astype(np.uint32), counts.astype(np.uint32))
+        found = self.several((term,))
+        return Postings(found.windows, found.counts)
+
+    def several(self, terms: Sequence[bytes]) -> Several:
+        """Return where terms occur, whatever raw words stand for them.
+
+        Raises:
+            SegmentError: a segment is damaged.
+        """
+        found = self._gathered(terms)
+        if any(source.first is None for source in self._in_order):
+            sources = self._in_order * len(terms)
+            found = [source.placed(one) for source, one in zip(sources, found, strict=True)]
+        sizes = list(map(len, found))
+        packed = _concatenated(found)
+        windows, counts = packed >> _SHIFT, packed & _COUNT
+        firsts = np.array([source.first or 0 for source in self._in_order] * len(terms), np.uint32)
+        windows += np.repeat(firsts, sizes)
+        of_terms = np.array(sizes, np.int64).reshape(len(terms), len(self._in_order)).sum(axis=1)
+        borders = np.concatenate(([0], np.cumsum(of_terms)))
+        several = Several(windows, counts, borders)
+        return several if several.are_apart else several.merged()
+
+    def _gathered(self, terms: Sequence[bytes]) -> list[Numbers]:
+        """Return the postings of each term in each of the sources, in order, one term's together.
+
+        A window may have several whose counts do not fit into one.
+        """
+        count = len(self._in_order)
+        found = [_NONE] * (count * len(terms))
+        loose: list[tuple[Numbers, NDArray[np.uint64]]] = []
+        places: list[int] = []
+        for number, source in enumerate(self._in_order):
+            words, those = [], []
+            for place, term in enumerate(terms):
+                common = source.common(term)
+                if common is not None:
+                    found[place * count + number] = common
+                elif of_term := source.words(term):
+                    words.append(of_term)
+                    those.append(place * count + number)
+            if words:
+                postings, sizes = source.gathered(words)
+                loose.append((postings, np.repeat(np.array(those, np.uint64) << _GROUP, sizes)))
+                places += those
+        if loose:
+            keys = _added_up(*map(np.concatenate, zip(*loose, strict=True)))
+            groups = np.array(places, np.uint64)
+            begins = keys.searchsorted(groups << _GROUP).tolist()
+            ends = keys.searchsorted(groups + np.uint64(1) << _GROUP).tolist()
+            postings = keys.astype(np.uint32)
+            for place, first, end in zip(places, begins, ends, strict=True):
+                found[place] = postings[first:end]
+        return found
 
     def defining(self, name: bytes) -> Sequence[int]:
         """Return the windows in which a name, given as a term, is defined, ascending.
@@ -236,7 +213,7 @@ class LivePostings:
                 windows = np.frombuffer(source.segment.values(DEFINED, number), np.uint32)
                 found.append(source.windows[windows])
         windows = np.unique(_concatenated(found))
-        return _array(windows[windows != _GONE])
+        return _array(windows[windows != GONE])
 
     def place(self, window: int) -> tuple[int, int]:
         """Return a window's document, and its number within that document."""
@@ -284,27 +261,12 @@ def places_of(segments: Sequence[Segment]) -> dict[bytes, Place]:
     return known
 
 
-def _first_of_run(windows: Numbers) -> np.uint32 | None:
-    """Return the first of numbers that all follow each other, None of any others."""
-    if not len(windows) or windows[0] == _GONE:
-        return None
-    follow = np.arange(windows[0], int(windows[0]) + len(windows), dtype=np.uint32)
-    return windows[0] if np.array_equal(windows, follow) else None
-
-
 def _first_window(source: Source) -> int:
     return int(source.windows[0]) if len(source.windows) else 0
 
 
-def _words_of_term(segment: Segment, term: bytes) -> Numbers:
-    """Return the numbers of the raw words that stand for a term."""
-    number = segment.table(TERMS).find(term)
-    others = np.frombuffer(segment.values(TERMS, number), np.uint32) if number >= 0 else _NONE
-    return with_itself(term, others, segment.table(WORDS))
-
-
 def _renumbered(counts: Longs, documents: Longs, shifts: Longs) -> Numbers:
-    """Return, for each window of a segment, its number in the corpus, or `_GONE`.
+    """Return, for each window of a segment, its number in the corpus, or `GONE`.
 
     `counts` are how many windows its documents have. Those of these documents are here, and their
     numbers greater by `shifts`.
@@ -314,15 +276,26 @@ def _renumbered(counts: Longs, documents: Longs, shifts: Longs) -> Numbers:
     shifted[documents] = shifts
     kept[documents] = True
     windows = np.arange(counts.sum()) + np.repeat(shifted, counts)
-    return np.where(np.repeat(kept, counts), windows, _GONE).astype(np.uint32)
-
-
-def _array_of(numbers: memoryview) -> NDArray[np.unsignedinteger]:
-    return np.frombuffer(numbers, f"u{numbers.itemsize}")
+    return np.where(np.repeat(kept, counts), windows, GONE).astype(np.uint32)
 
 
 def _numbers(segment: Segment, name: str) -> Numbers:
     return np.frombuffer(segment.numbers(name), np.uint32)
+
+
+def _added_up(postings: Numbers, groups: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return postings with their groups, in order, counts of one window added up if all fit."""
+    keys = groups | postings
+    # The words of a group have theirs in order already.
+    keys.sort(kind="stable")
+    cells = keys >> _SHIFT
+    starts = run_starts(cells)
+    if len(starts) == len(keys):
+        return keys
+    totals = np.add.reduceat(keys & _COUNT, starts)
+    if int(totals.max()) > MAX_COUNT:
+        return keys
+    return cells.take(starts) << _SHIFT | totals
 
 
 def _concatenated(parts: Sequence[Numbers]) -> Numbers:

@@ -22,8 +22,9 @@ class Marks:
     def of(self, documents: Places) -> NDArray[np.uint8]:
         """Return the marks of some documents."""
         marks = self._known.take(documents)
-        unknown = np.unique(documents[marks == _UNKNOWN])
-        if len(unknown):
+        are_unknown = marks == _UNKNOWN
+        if are_unknown.any():
+            unknown = np.unique(documents[are_unknown])
             self._known[unknown] = [self._told(number) for number in unknown.tolist()]
             marks = self._known.take(documents)
         return marks

@@ -56,7 +56,9 @@ class SegmentBuilder:
     def __init__(self) -> None:
         self._vocabulary = Vocabulary()
         self._digests = bytearray()
+        self._kinds = bytearray()
         self._window_counts: array[int] = array("I")
+        self._stretch_offsets = bytearray()
         self._counted: list[_Counted] = []
         self._window_lengths: list[NDArray[np.int64]] = []
         self._counted_windows = 0
@@ -82,12 +84,17 @@ class SegmentBuilder:
         line_words: bytes,
         boosts: Iterable[tuple[bytes, range, int]] = (),
         defined: Iterable[tuple[bytes, range]] = (),
+        *,
+        kind: int = 0,
+        offsets: bytes = b"",
     ) -> None:
         """Add a document by the raw words of each of its stretches, as `window_borders` has them.
 
         `line_words` are 32-bit numbers: how many of the words are in each line.
         `boosts` are words that count in some of its windows as if they occurred so often more;
         they do not lengthen a window. `defined` are names, with the windows that define them.
+        `kind` is the number of its kind of file; `offsets` are 32-bit numbers: where in its text
+        the first two stretches of each window begin.
 
         Raises:
             RetrievalError: there are more windows than can be numbered.
@@ -118,6 +125,8 @@ class SegmentBuilder:
             if inside:
                 self._defined.extend((number_of(name), first + inside.start, len(inside)))
         self._digests += digest
+        self._kinds.append(kind)
+        self._stretch_offsets += offsets
         self._window_counts.append(windows - first)
         if len(self._words) >= _PIECE_WORDS:
             self._count()
@@ -132,7 +141,9 @@ class SegmentBuilder:
         defined = np.repeat(names, sizes), spread(first_windows, sizes)
         sections: dict[str, BytesLike] = {
             "digests": self._digests,
+            "kinds": self._kinds,
             "window_counts": self._window_counts.tobytes(),
+            "stretch_offsets": self._stretch_offsets,
             "window_lengths": lengths.astype(np.uint32).tobytes(),
             "document_lengths": sums(lengths, np.array(self._window_counts, np.int64))
             .astype(np.uint32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -51,15 +51,9 @@ class PrunedRanker:
         """The document of each window."""
         return self._norms.document_of
 
-    def holding(self, term: bytes) -> tuple[int, int]:
-        """Return how many windows, and how many documents, hold a term."""
-        found = self._counts.get(term)
-        if found is None:
-            if len(self._counts) >= _COUNTED_TERMS:
-                self._counts.clear()
-            held = self._term(term)
-            found = self._counts[term] = len(held.windows), held.document_count
-        return found
+    def holding(self, terms: Collection[bytes]) -> dict[bytes, tuple[int, int]]:
+        """Return how many windows, and how many documents, hold each of distinct terms."""
+        return {term: self._counted(term) for term in terms}
 
     def scores(
         self, terms: Mapping[bytes, float], rarity: Rarity, wanted: Wanted
@@ -126,3 +120,12 @@ class PrunedRanker:
 
     def _look_up(self, term: bytes) -> HeldTerm:
         return HeldTerm.of(term, self._postings, self._norms)
+
+    def _counted(self, term: bytes) -> tuple[int, int]:
+        found = self._counts.get(term)
+        if found is None:
+            if len(self._counts) >= _COUNTED_TERMS:
+                self._counts.clear()
+            held = self._term(term)
+            found = self._counts[term] = len(held.windows), held.document_count
+        return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 
@@ -34,11 +34,33 @@ class Recent(Generic[S]):
         if found is not None:
             self._kept.move_to_end(key)
             return found
-        found = self._kept[key] = make(key)
-        self._bytes += found.size_bytes
+        self._keep(key, found := make(key))
+        return found
+
+    def several(
+        self, keys: Iterable[bytes], make: Callable[[Sequence[bytes]], Iterable[S]]
+    ) -> dict[bytes, S]:
+        """Return what is kept under keys, what is missing made at once."""
+        found: dict[bytes, S] = {}
+        missing = []
+        for key in keys:
+            kept = self._kept.get(key)
+            if kept is None:
+                missing.append(key)
+            else:
+                self._kept.move_to_end(key)
+                found[key] = kept
+        if missing:
+            for key, made in zip(missing, make(missing), strict=True):
+                found[key] = made
+                self._keep(key, made)
+        return found
+
+    def _keep(self, key: bytes, made: S) -> None:
+        self._kept[key] = made
+        self._bytes += made.size_bytes
         while len(self._kept) > self._max_count or (
             self._bytes > self._max_bytes and len(self._kept) > 1
         ):
             _, oldest = self._kept.popitem(last=False)
             self._bytes -= oldest.size_bytes
-        return found

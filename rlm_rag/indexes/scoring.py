@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlm_rag.indexes.columns import Column, Places, Scores, added
-from rlm_rag.indexes.held_terms import HeldTerm
+from rlm_rag.indexes.candidates import SLACK, reached
+from rlm_rag.indexes.columns import Column, Places, Scores, added, distinct
+from rlm_rag.indexes.contest import Wanted
 from rlm_rag.indexes.norms import Norms
 from rlm_rag.indexes.parts import Rarity, Totals
 from rlm_rag.indexes.ranking import Weights
@@ -19,7 +21,11 @@ if TYPE_CHECKING:
     from rlm_rag.indexes.live import LivePostings
 
 _RECENT_TERMS = 4096
+# Looked up together: it takes some 50 bytes for each posting.
+_TERMS_AT_ONCE = 32
 _RECENT_BYTES = 32 << 20
+# So many more than are wanted are looked at to learn what the best reach, and as many again.
+_MORE_TRIED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,51 +67,103 @@ class Ranker:
         """The document of each window."""
         return self._norms.document_of
 
-    def holding(self, term: bytes) -> tuple[int, int]:
-        """Return how many windows, and how many documents, hold a term."""
-        impacts = self._impacts(term)
-        return impacts.windows.count, impacts.documents.count
+    def holding(self, terms: Collection[bytes]) -> dict[bytes, tuple[int, int]]:
+        """Return how many windows, and how many documents, hold each of distinct terms."""
+        impacts = self._impacts(terms)
+        return {term: (one.windows.count, one.documents.count) for term, one in impacts.items()}
 
-    def scores(self, terms: Mapping[bytes, float], rarity: Rarity) -> tuple[Places, Scores]:
-        """Return the windows that hold one of weighted terms, ascending, and the score of each."""
-        impacts = [(term, weight, self._impacts(term)) for term, weight in terms.items()]
-        scores = added(
+    def scores(
+        self, terms: Mapping[bytes, float], rarity: Rarity, wanted: Wanted
+    ) -> tuple[Places, Scores]:
+        """Return windows that hold one of weighted terms, ascending, and the score of each.
+
+        All that can be among the best that are wanted are there; where the second best of a
+        document counts, all that hold a term.
+        """
+        found = self._impacts(terms)
+        impacts = [(term, weight, found[term]) for term, weight in terms.items()]
+        sums = added(
             ((one.windows, weight * rarity.windows[term]) for term, weight, one in impacts),
             self._norms.window_count,
         )
-        windows = np.flatnonzero(scores > 0)
-        scores = scores.take(windows)
+        documents = np.zeros(self._norms.document_count)
         if self._weights.whole_file:
             documents = added(
                 ((one.documents, weight * rarity.documents[term]) for term, weight, one in impacts),
                 self._norms.document_count,
             )
             documents *= self._weights.whole_file
-            scores += documents.take(self._norms.document_of.take(windows))
+        windows = self._contenders(sums, documents, wanted)
+        scores = sums.take(windows)
+        scores += documents.take(self._norms.document_of.take(windows))
         return windows, scores
+
+    def _contenders(self, sums: Scores, documents: Scores, wanted: Wanted) -> Places:
+        """Return the windows that can be among the best, by what the best of some of them reach."""
+        document_of = self._norms.document_of
+        tried = wanted.count + _MORE_TRIED
+        enough = reached(sums, tried)
+        windows = np.flatnonzero(sums >= enough if enough > 0 else sums > 0)
+        if wanted.second or len(windows) <= wanted.count:
+            return windows if not enough else np.flatnonzero(sums > 0)
+        windows = windows[: 2 * tried]
+        of_windows = document_of.take(windows)
+        if wanted.allowed is not None:
+            allowed = wanted.allowed(of_windows)
+            windows, of_windows = windows[allowed], of_windows[allowed]
+        beside = documents + wanted.gains
+        totals = sums.take(windows) + beside.take(of_windows)
+        least = reached(totals * wanted.factors(of_windows), wanted.count) - SLACK
+        # First by what costs least to know.
+        most_beside = float(beside.max(initial=0.0))
+        windows = np.flatnonzero(sums > max(least - most_beside, 0.0))
+        if least > 0:
+            totals = sums.take(windows) + beside.take(document_of.take(windows))
+            windows = windows[totals >= least]
+        gaining = [those[sums.take(those) > 0] for those, _ in wanted.bonuses]
+        return distinct(np.concatenate([windows, *gaining])) if gaining else windows
 
     def shares(self, terms: Mapping[bytes, float], rarity: Rarity, windows: Places) -> Scores:
         """Return how much of the terms, by weight and rarity, these windows hold: 0 to 1."""
         shares = np.zeros(len(windows))
         total = 0.0
+        impacts = self._impacts(terms)
         for term, weight in terms.items():
             worth = weight * rarity.windows[term]
-            shares += worth * self._impacts(term).windows.hold(windows)
+            shares += worth * impacts[term].windows.hold(windows)
             total += worth
         return shares / (total or 1.0)
 
-    def _impacts(self, term: bytes) -> _Impacts:
-        return self._recent.get(term, self._score)
+    def _impacts(self, terms: Collection[bytes]) -> dict[bytes, _Impacts]:
+        return self._recent.several(terms, self._scored)
 
-    def _score(self, term: bytes) -> _Impacts:
-        held = HeldTerm.of(term, self._postings, self._norms)
-        impacts = held.impacts()
-        documents = impacts.documents if self._weights.whole_file else impacts.documents[:0]
-        return _Impacts(
-            Column.of(held.windows, impacts.scores, self._norms.window_count),
-            Column.of(
-                documents.astype(np.uint32),
-                impacts.document_scores[: len(documents)],
-                self._norms.document_count,
-            ),
-        )
+    def _scored(self, terms: Sequence[bytes]) -> Iterator[_Impacts]:
+        for first in range(0, len(terms), _TERMS_AT_ONCE):
+            yield from self._scored_at_once(terms[first : first + _TERMS_AT_ONCE])
+
+    def _scored_at_once(self, terms: Sequence[bytes]) -> Iterator[_Impacts]:
+        found = self._postings.several(terms)
+        norms = self._norms
+        windows, counts = found.windows.astype(np.intp), found.counts.astype(np.float64)
+        scores = norms.of_windows(windows, counts)
+        of_window = norms.document_of.take(windows)
+        begins = np.ones(len(windows), np.bool_)
+        np.not_equal(of_window[1:], of_window[:-1], out=begins[1:])
+        begins[found.borders[found.borders < len(windows)]] = True
+        firsts = np.flatnonzero(begins)
+        of_term = firsts.searchsorted(found.borders).tolist()
+        if not self._weights.whole_file:
+            firsts, of_term = firsts[:0], [0] * len(of_term)
+        documents = of_window.take(firsts)
+        totals = np.add.reduceat(counts, firsts) if len(firsts) else counts[:0]
+        document_scores = norms.of_documents(documents, totals)
+        borders = zip(pairwise(found.borders.tolist()), pairwise(of_term), strict=True)
+        for (first, end), (document, last) in borders:
+            yield _Impacts(
+                Column.of(found.windows[first:end], scores[first:end], norms.window_count),
+                Column.of(
+                    documents[document:last].astype(np.uint32),
+                    document_scores[document:last],
+                    norms.document_count,
+                ),
+            )

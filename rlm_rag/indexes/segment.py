@@ -29,27 +29,31 @@ WORDS, TERMS, DEFINED, COMMON = "words", "terms", "defined", "common"
 # A posting is `window << 8 | count`, in 32 bits.
 MAX_COUNT = 255
 MAX_WINDOWS = 1 << 24
+# What stands for an offset that 32 bits do not hold.
+FAR = (1 << 32) - 1
 SEQUENCE = "sequence"
 _TABLES = (WORDS, TERMS, DEFINED, COMMON)
 # Large, and so checked page by page.
 _PAGED = (*(f"{table}.values" for table in _TABLES), SEQUENCE)
 _SECTIONS = (
     "digests",
+    "kinds",
     "window_counts",
     "window_lengths",
+    "stretch_offsets",
     "document_lengths",
     "sequence_firsts",
     *(f"{table}.{part}" for table in _TABLES for part in ("keys", "key_ends", "value_ends")),
     "pages",
     *_PAGED,
 )
-_MAGIC = b"RLMSEG\x00\x03"
+_MAGIC = b"RLMSEG\x00\x04"
 _ROW = struct.Struct("=QQI")
 _CRC = struct.Struct("=I")
 _HEAD_BYTES = len(_MAGIC) + STAMP_BYTES + len(_SECTIONS) * _ROW.size + _CRC.size
 # Small enough to be read for one term, large enough that their sums cost nothing.
-_PAGE_BYTES = 1 << 16
-PAGE_VALUES = _PAGE_BYTES // 4
+PAGE_BYTES = 1 << 16
+PAGE_VALUES = PAGE_BYTES // 4
 # Numbers of words take two bytes where they can.
 _MOST_SHORT_NUMBERS = 1 << 16
 
@@ -84,7 +88,7 @@ def encode_segment(stamp: bytes, sections: dict[str, BytesLike]) -> bytearray:
 
 
 def _pages(values: memoryview) -> Iterator[memoryview]:
-    return (values[at : at + _PAGE_BYTES] for at in range(0, len(values), _PAGE_BYTES))
+    return (values[at : at + PAGE_BYTES] for at in range(0, len(values), PAGE_BYTES))
 
 
 class Segment:
@@ -99,7 +103,16 @@ class Segment:
         SegmentError: it is damaged, or its stamp is not `stamp`; from what reads its pages too.
     """
 
-    __slots__ = ("_data", "_page_firsts", "_sections", "_sums", "_tables", "_unchecked", "path")
+    __slots__ = (
+        "_data",
+        "_page_firsts",
+        "_sections",
+        "_sums",
+        "_tables",
+        "_unchecked",
+        "_values",
+        "path",
+    )
 
     def __init__(self, data: bytes | bytearray | mmap.mmap, stamp: bytes) -> None:
         self.path: Path | None = None
@@ -113,6 +126,7 @@ class Segment:
             )
             for name in _TABLES
         }
+        self._values = {name: self._section(f"{name}.values").cast("I") for name in _TABLES}
         self._sums = self._section("pages").cast("I")
         self._page_firsts: dict[str, int] = {}
         pages = 0
@@ -152,11 +166,16 @@ class Segment:
         data = bytes(self._section("digests"))
         return [data[at : at + DIGEST_BYTES] for at in range(0, len(data), DIGEST_BYTES)]
 
+    def kinds(self) -> memoryview:
+        """Return the number of each document's kind, in one byte."""
+        return self._section("kinds")
+
     def numbers(self, name: str) -> memoryview:
         """Return `window_counts` or `document_lengths`, by document, or what is by window.
 
-        `window_lengths`, or `sequence_firsts`: where in the sequence the first two stretches of
-        each begin (`window_borders`), and at last where it ends.
+        `window_lengths`, or what is by the first two stretches of each (`window_borders`):
+        `stretch_offsets`, where in its document's text each begins, in bytes, or `FAR`, and
+        `sequence_firsts`, where in the sequence, and at last where that ends.
         """
         return self._section(name).cast("I")
 
@@ -167,7 +186,7 @@ class Segment:
     def values(self, name: str, number: int) -> memoryview:
         """Return the values of a table's numbered key, their pages checked."""
         first, last = self._tables[name].span(number)
-        values = self.all_values(name)
+        values = self._values[name]
         if not first <= last <= len(values):
             raise SegmentError("a table points outside of its values")
         self._check_pages(f"{name}.values", first // PAGE_VALUES, -(-last // PAGE_VALUES))
@@ -186,11 +205,11 @@ class Segment:
         size = number_bytes(self._tables[WORDS].count)
         if end * size > self._sections[SEQUENCE][1]:
             raise SegmentError("its words end before its windows do")
-        self._check_pages(SEQUENCE, first * size // _PAGE_BYTES, -(-end * size // _PAGE_BYTES))
+        self._check_pages(SEQUENCE, first * size // PAGE_BYTES, -(-end * size // PAGE_BYTES))
 
     def all_values(self, name: str) -> memoryview:
         """Return the values of all keys of a table, as they are: see `unchecked`."""
-        return self._section(f"{name}.values").cast("I")
+        return self._values[name]
 
     def unchecked(self, name: str) -> memoryview:
         """Return, for each page of a table's values or of the sequence, 0 if it was checked.
@@ -207,7 +226,7 @@ class Segment:
             self._check_pages(name, 0, self._page_count(name), again=True)
 
     def _page_count(self, name: str) -> int:
-        return -(-self._sections[name][1] // _PAGE_BYTES)
+        return -(-self._sections[name][1] // PAGE_BYTES)
 
     def _check_pages(self, name: str, first: int, end: int, *, again: bool = False) -> None:
         base = self._page_firsts[name]
@@ -217,9 +236,9 @@ class Segment:
 
     def _check_page(self, name: str, page: int) -> None:
         start, size, _ = self._sections[name]
-        at = start + page * _PAGE_BYTES
+        at = start + page * PAGE_BYTES
         number = self._page_firsts[name] + page
-        found = self._data[at : min(at + _PAGE_BYTES, start + size)]
+        found = self._data[at : min(at + PAGE_BYTES, start + size)]
         if zlib.crc32(found) != self._sums[number]:
             raise SegmentError("a page of its words is damaged")
         self._unchecked[number] = 0

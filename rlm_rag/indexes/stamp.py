@@ -15,6 +15,7 @@ _ANALYSIS = (
     "common",
     "definitions",
     "forms",
+    "kinds",
     "language_rows",
     "languages",
     "line_texts",
@@ -25,7 +26,7 @@ _ANALYSIS = (
     "vocabulary",
     "windows",
 )
-_SOURCES = (*(f"indexes/{name}.py" for name in _ANALYSIS), "lines.py")
+_SOURCES = (*(f"indexes/{name}.py" for name in _ANALYSIS), "lines.py", "traits.py")
 
 
 def stamp_of(weights: Weights) -> bytes:

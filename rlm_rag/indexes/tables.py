@@ -44,18 +44,22 @@ class Table:
         """Return the number of a key, or -1."""
         if self._samples is None:
             self._samples = [self.key(at) for at in range(0, self._count, _SAMPLED)]
-        high = min(bisect_right(self._samples, key) * _SAMPLED, self._count)
-        low = max(0, high - _SAMPLED) // _SAMPLED * _SAMPLED
-        keys, ends = self._keys, self._key_ends
-        while low < high:
-            middle = (low + high) >> 1
-            found = bytes(keys[ends[middle - 1] if middle else 0 : ends[middle]])
-            if found == key:
-                return middle
-            if found < key:
-                low = middle + 1
-            else:
-                high = middle
+        block = bisect_right(self._samples, key)
+        low, high = max(0, block - 1) * _SAMPLED, min(block * _SAMPLED, self._count)
+        ends = self._key_ends
+        start = ends[low - 1] if low else 0
+        keys = bytes(self._keys[start : ends[high - 1]]) if high else b""
+        # One look at all of these keys costs less than a few at one each.
+        at = keys.find(key)
+        while at >= 0:
+            number = bisect_right(ends, start + at, low, high)
+            if number == high:
+                break
+            begins, end = ends[number - 1] if number else 0, ends[number]
+            if begins == start + at and end >= begins + len(key):
+                # Sorted, the key comes before those that begin with it.
+                return number if end == begins + len(key) else -1
+            at = keys.find(key, end - start)
         return -1
 
     @property

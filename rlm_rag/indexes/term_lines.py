@@ -53,7 +53,7 @@ def _found(homes: Homes, terms: Sequence[bytes]) -> list[Held]:
     if not len(starts):
         return [{}] * len(sizes)
     lines = lines.take(starts)
-    held: NDArray[np.uint64] = np.bitwise_or.reduceat(bits.take(found), starts)
+    held = np.bitwise_or.reduceat(bits.take(found), starts)
     first_lines = ends.searchsorted(np.cumsum(sizes) - sizes)
     borders = [*lines.searchsorted(first_lines).tolist(), len(lines)]
     # What is added to a line of the sequence to have that of the document.
@@ -68,7 +68,7 @@ def _found(homes: Homes, terms: Sequence[bytes]) -> list[Held]:
 
 def _marked(
     homes: Homes, above: Longs, below: Longs, terms: Sequence[bytes]
-) -> tuple[NDArray[np.uint64], NDArray[np.bool_], Longs]:
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.bool_], Longs]:
     """Return the bits of all words from some stretches to others, which of them end a line.
 
     And how many words there are around each window.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from rlm_rag.indexes import common
 from rlm_rag.indexes.index import build_index
 from rlm_rag.indexes.ranking import PLAIN
 from rlm_rag.indexes.segment import COMMON
+from rlm_rag.indexes.terms import raw_words, word_terms
 from rlm_rag.packed import PackedCorpus
 
 Pack = Callable[[Mapping[str, str]], PackedCorpus]
@@ -44,3 +47,28 @@ def test_a_term_is_common_by_all_of_its_words_and_only_where_it_has_several(pack
     (segment,) = build_index(pack({"a.txt": text}), weights=PLAIN).segments
     table = segment.table(COMMON)
     assert [table.key(number) for number in range(table.count)] == [b"get"]
+
+
+OFTEN = st.sampled_from(["often " * 300, "Often " * 200, "x often", "rare x", "x_often\n" * 9])
+
+
+@given(st.lists(st.lists(OFTEN, max_size=3).map(" ".join), max_size=6))
+def test_terms_looked_up_together_occur_as_often_as_their_words(
+    pack: Pack, texts: list[str]
+) -> None:
+    index = build_index(
+        pack({f"{n}.txt": f"-\n{text}" for n, text in enumerate(texts)}), weights=PLAIN
+    )
+    terms = [b"often", b"none", b"x", b"rare", b"xoften"]
+    found = index.postings.several(terms)
+    expected = {}
+    for at, term in enumerate(terms):
+        for window, text in enumerate(texts):
+            words = Counter(word for word in raw_words(text) if term in word_terms(word))
+            # A word's count takes one byte.
+            if words:
+                expected[at, window] = sum(min(count, 255) for count in words.values())
+    places = np.repeat(np.arange(len(terms)), np.diff(found.borders)).tolist()
+    keys = list(zip(places, found.windows.tolist(), strict=True))
+    assert dict(zip(keys, found.counts.tolist(), strict=True)) == expected
+    assert keys == sorted(expected)

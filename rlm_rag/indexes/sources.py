@@ -1,0 +1,186 @@
+"""A segment as part of an index: its postings by term, and its texts word by word."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlm_rag.indexes.runs import spread
+from rlm_rag.indexes.segment import (
+    COMMON,
+    MAX_COUNT,
+    PAGE_BYTES,
+    PAGE_VALUES,
+    SEQUENCE,
+    TERMS,
+    WORDS,
+    Segment,
+)
+from rlm_rag.indexes.terms import word_terms
+
+Numbers = NDArray[np.uint32]
+Longs = NDArray[np.int64]
+
+GONE = np.uint32(0xFFFFFFFF)
+"""What stands for the number of a window that is in a segment, and not in the corpus."""
+
+_KNOWN_TERMS = 4096
+NUMBER_BYTES = 4
+"""What the number of a word takes in `Source.words`."""
+
+_FEW_TERMS = 8
+_BITS = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
+_NONE: Numbers = np.zeros(0, np.uint32)
+
+
+class Source:
+    """A segment: `windows` has the corpus's number of each of its windows, or `GONE`."""
+
+    def __init__(self, segment: Segment, windows: Numbers) -> None:
+        self.segment = segment
+        # By term, the numbers of the words that stand for it, as 32-bit numbers.
+        self._words: dict[bytes, bytes] = {}
+        self.windows = windows
+        # Of a segment whose windows all follow each other, the first; then theirs need no table.
+        self.first = _first_of_run(windows)
+        common = segment.table(COMMON)
+        self._common = {common.key(number): number for number in range(common.count)}
+        ends = np.frombuffer(segment.table(WORDS).value_ends, np.uint32)
+        self._bounds: Longs = np.concatenate((np.zeros(1, np.int64), ends), dtype=np.int64)
+        self._values = np.frombuffer(segment.all_values(WORDS), np.uint32)
+        self._sequence = _array_of(segment.sequence())
+        firsts = np.frombuffer(segment.numbers("sequence_firsts"), np.uint32)
+        self._sequence_firsts: Longs = firsts.astype(np.int64)
+        self._unchecked_sequence = np.frombuffer(segment.unchecked(SEQUENCE), np.uint8)
+        self._marks: NDArray[np.uint64] | None = None
+        self._unchecked = np.frombuffer(segment.unchecked(WORDS), np.uint8)
+
+    def common(self, term: bytes) -> Numbers | None:
+        """Return the postings of a term that has many, which were gathered when they were written.
+
+        They are in order; of a window there may be several whose counts do not fit into one.
+        None of any other term.
+
+        Raises:
+            SegmentError: the segment is damaged.
+        """
+        number = self._common.get(term)
+        if number is None:
+            return None
+        return np.frombuffer(self.segment.values(COMMON, number), np.uint32)
+
+    def gathered(self, groups: Sequence[bytes]) -> tuple[Numbers, Longs]:
+        """Return the postings of groups of words, one word after the other, and how many each has.
+
+        Words are given as `words` gives them, none of the groups empty.
+
+        Raises:
+            SegmentError: the segment is damaged.
+        """
+        words = np.frombuffer(b"".join(groups), np.uint32)
+        firsts, lasts = self._bounds[words], self._bounds[words + 1]
+        doubtful = _doubtful(self._unchecked, firsts // PAGE_VALUES, (lasts - 1) // PAGE_VALUES)
+        for number in words[doubtful].tolist():
+            self.segment.values(WORDS, number)
+        sizes = lasts - firsts
+        counts = [len(group) // NUMBER_BYTES for group in groups]
+        of_groups = np.add.reduceat(sizes, [0, *accumulate(counts[:-1])])
+        postings: Numbers = self._values[spread(firsts, sizes)]
+        return postings, of_groups
+
+    def windows_of(self, postings: Numbers) -> Numbers:
+        """Return the corpus's numbers of the windows that postings are of, or `GONE`."""
+        own = postings >> np.uint32(8)
+        if self.first is None:
+            return self.windows.take(own)
+        own += self.first
+        return own
+
+    def placed(self, postings: Numbers) -> Numbers:
+        """Return postings by the corpus's numbers of windows, less `first`, if that is known.
+
+        Those of windows that are gone are left out.
+        """
+        if self.first is not None or not len(postings):
+            return postings
+        windows = self.windows_of(postings)
+        kept = windows != GONE
+        placed: Numbers = windows[kept] << np.uint32(8) | postings[kept] & np.uint32(MAX_COUNT)
+        return placed
+
+    def words(self, term: bytes) -> bytes:
+        """Return the numbers, of 32 bits, of the raw words that stand for a term."""
+        found = self._words.get(term)
+        if found is None:
+            if len(self._words) >= _KNOWN_TERMS:
+                self._words.clear()
+            found = self._words[term] = _words_of_term(self.segment, term)
+        return found
+
+    def sequence(self, stretches: Longs, ends: Longs) -> tuple[NDArray[np.unsignedinteger], Longs]:
+        """Return the words of runs of stretches, from one of these numbers to before the other.
+
+        They are as in `Segment.sequence`; then how many each run has.
+
+        Raises:
+            SegmentError: the segment is damaged.
+        """
+        firsts, lasts = self._sequence_firsts[stretches], self._sequence_firsts[ends]
+        page_words = PAGE_BYTES // self._sequence.itemsize
+        doubtful = _doubtful(
+            self._unchecked_sequence, firsts // page_words, (lasts - 1) // page_words
+        )
+        for first, last in zip(firsts[doubtful].tolist(), lasts[doubtful].tolist(), strict=True):
+            self.segment.check_sequence(first, last)
+        runs = zip(firsts.tolist(), lasts.tolist(), strict=True)
+        return np.concatenate([self._sequence[first:last] for first, last in runs]), lasts - firsts
+
+    def marked(
+        self, sequence: NDArray[np.unsignedinteger], terms: Sequence[bytes]
+    ) -> NDArray[np.unsignedinteger]:
+        """Return for each word of a sequence which of at most 64 terms it stands for, as bits."""
+        if self._marks is None:
+            self._marks = np.zeros(len(self._bounds), np.uint64)
+        # All are 0, whatever the size; small ones are read fastest.
+        marks: NDArray[np.unsignedinteger] = self._marks
+        if len(terms) <= _FEW_TERMS:
+            marks = self._marks.view(np.uint8)[: len(self._bounds)]
+        found = [self.words(term) for term in terms]
+        # A sequence has 0 for the end of a line.
+        words = np.frombuffer(b"".join(found), np.uint32) + np.uint32(1)
+        bits = _BITS[: len(found)].astype(marks.dtype)
+        bits = bits.repeat([len(one) // NUMBER_BYTES for one in found])
+        # A term has a word once, so that what is added up is what is set.
+        np.add.at(marks, words, bits)
+        marked = marks.take(sequence)
+        marks[words] = 0
+        return marked
+
+
+def _doubtful(unchecked: NDArray[np.uint8], first: Longs, last: Longs) -> NDArray[np.bool_]:
+    """Tell which runs of pages, from the first to the last, may have some that were not checked."""
+    return (last > first + 1) | (unchecked[first] | unchecked[last] > 0)
+
+
+def _first_of_run(windows: Numbers) -> np.uint32 | None:
+    """Return the first of numbers that all follow each other, None of any others."""
+    if not len(windows) or windows[0] == GONE:
+        return None
+    follow = np.arange(windows[0], int(windows[0]) + len(windows), dtype=np.uint32)
+    return windows[0] if np.array_equal(windows, follow) else None
+
+
+def _words_of_term(segment: Segment, term: bytes) -> bytes:
+    number = segment.table(TERMS).find(term)
+    others = bytes(segment.values(TERMS, number)) if number >= 0 else b""
+    # The table leaves a term's own spelling out.
+    itself = segment.table(WORDS).find(term) if term in word_terms(term) else -1
+    return others if itself < 0 else others + itself.to_bytes(NUMBER_BYTES, sys.byteorder)
+
+
+def _array_of(numbers: memoryview) -> NDArray[np.unsignedinteger]:
+    return np.frombuffer(numbers, f"u{numbers.itemsize}")
