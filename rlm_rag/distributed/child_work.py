@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from rlm_rag.corpus import Corpus
 from rlm_rag.distributed.copying import Copying
 from rlm_rag.distributed.desk import Terms
-from rlm_rag.distributed.heard import Heard
+from rlm_rag.distributed.heard import Heard, HeardChild
 from rlm_rag.distributed.relayed import RelayedRetriever, text_for
 from rlm_rag.distributed.remote import RemoteAccount
+from rlm_rag.distributed.spool import run_on, trace_of
 from rlm_rag.distributed.spreading import fan_out
 from rlm_rag.distributed.work import Account, Copied, Copy, Listener, Node, Opening
 from rlm_rag.engine.added import Added
@@ -38,7 +39,7 @@ from rlm_rag.errors import ClusterError, RlmRagError
 from rlm_rag.holes import Holes
 from rlm_rag.indexes.requests import HoldRequest, Retriever
 from rlm_rag.sandbox.layers import choose_layer
-from rlm_rag.trace.events import Event
+from rlm_rag.trace.events import Answered, Event
 from rlm_rag.trace.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
 class ChildWork:
     """Runs one child on a node; tells its events, and asks what only its root's host can answer.
 
-    `paths` are the documents in its view, None for all; `added` those that blocks had added.
+    `paths` are the documents in its view, None for all; `added` those that blocks had added;
+    `told` is what it had told before its node died.
     """
 
     run_id: str
@@ -67,6 +69,7 @@ class ChildWork:
     elapsed_seconds: float
     gone: Amounts
     commit: str | None
+    told: bytes
 
     async def __call__(self, node: Node) -> LeafReply:
         account = node.account(self.account)
@@ -81,8 +84,8 @@ class ChildWork:
                 depth=self.depth,
                 parent=self.parent,
             )
-            tree = await self._tree(node, options, lineup, account, CitationCheck(corpus))
             view = self._view(corpus, RelayedRetriever(node, holes))
+            tree = await self._tree(node, options, lineup, account, view)
             try:
                 return await run_child(tree, assignment, view, open_rlm)
             finally:
@@ -95,7 +98,7 @@ class ChildWork:
         options: RunOptions,
         lineup: Lineup,
         account: RemoteAccount,
-        citations: CitationCheck,
+        view: View,
     ) -> Tree:
         """Return what its root and its siblings share with it, as far as it reaches here."""
         budget = Budget(
@@ -105,11 +108,12 @@ class ChildWork:
             keeps_final=False,
         )
         budget.heard(self.gone)
+        past = self._past()
         return Tree(
             budget=budget,
             limits=options.limits,
-            recorder=Recorder(None, listener=node.tell),
-            coverage=Coverage(),
+            recorder=Recorder(None, listener=node.tell, known=past.knows),
+            coverage=past.coverage(view.within),
             layer=await asyncio.to_thread(
                 choose_layer, options.sandbox, image=options.sandbox_image
             ),
@@ -118,12 +122,22 @@ class ChildWork:
             system_prompt=options.system_prompt,
             lineup=lineup,
             slots=account,
-            past=Past(),
+            past=past,
             host=HostSide(Offers(ask_user=node.ask if self.asks_person else None)),
-            citations=citations,
+            citations=CitationCheck(view.corpus),
             options={},
             commit=self.commit,
         )
+
+    def _past(self) -> Past:
+        trace = trace_of(self.told)
+        # Its end is told again, since nobody heard what it came to.
+        records = [
+            record
+            for record in trace.records
+            if not (isinstance(record.event, Answered) and record.event.run == self.run_id)
+        ]
+        return Past(replace(trace, records=tuple(records)))
 
     def _view(self, corpus: Corpus, retriever: Retriever) -> View:
         view = View(corpus, retriever, added=Added(self.added))
@@ -143,7 +157,7 @@ class _Children:
 
     async def run(self, made: Callable[[], Assignment], tree: Tree, view: View) -> LeafReply:
         """Run a child of `tree` over the documents of `view` on a node, and record it here."""
-        heard = Heard(tree.recorder, tree.budget)
+        heard = HeardChild(Heard(tree.recorder, tree.budget))
 
         def hear(item: Event | Coverage) -> None:
             if isinstance(item, Coverage):
@@ -153,10 +167,10 @@ class _Children:
 
         copy = await self._copying.of(view.corpus)
 
-        def begun() -> ChildWork:
-            # What died with its node is no part of the child that takes its place.
-            heard.lose()
-            return self._work(made(), tree, view, copy)
+        def begun(told: bytes) -> ChildWork:
+            assignment = made()
+            first = heard.begin(assignment.run_id, goes_on=bool(told))
+            return self._work(replace(assignment, run_id=first), tree, view, copy, told)
 
         async def answer(item: Any) -> Any:
             if isinstance(item, Question):
@@ -169,7 +183,7 @@ class _Children:
             listener = Listener(hear, answer)
             try:
                 try:
-                    reply: LeafReply = await self._fan.run(begun, listener, copy=copy)
+                    reply: LeafReply = await run_on(self._fan, begun, listener, copy=copy)
                 finally:
                     heard.lose()
             except RlmRagError as error:
@@ -177,7 +191,9 @@ class _Children:
                 return lost(error, meter.usage)
         return reply
 
-    def _work(self, assignment: Assignment, tree: Tree, view: View, copy: Copy) -> ChildWork:
+    def _work(
+        self, assignment: Assignment, tree: Tree, view: View, copy: Copy, told: bytes
+    ) -> ChildWork:
         return ChildWork(
             run_id=assignment.run_id,
             question=assignment.question,
@@ -194,6 +210,7 @@ class _Children:
             elapsed_seconds=tree.budget.elapsed_seconds(),
             gone=tree.budget.gone,
             commit=tree.commit,
+            told=told,
         )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rlm_rag.engine import meter
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.recorded import usage_of
 from rlm_rag.trace.events import Answered, CallSent, Event, ReplyReceived, RunStarted
+from rlm_rag.trace.names import moved
 from rlm_rag.trace.recorder import Recorder
 
 
@@ -55,3 +58,36 @@ class Heard:
         usage = usage_of(reply.usage)
         meter.count(usage, sent.model)
         self._budget.carry_over(sent, usage)
+
+
+class HeardChild:
+    """Takes the events of a child, which goes on under another name after its node died."""
+
+    def __init__(self, heard: Heard) -> None:
+        self._heard = heard
+        self._first = ""
+        self._name = ""
+        self._started: RunStarted | None = None
+
+    def begin(self, name: str, *, goes_on: bool) -> str:
+        """End what was not heard to end; return by which name the child is to tell of itself.
+
+        In the trace it has `name` from now on, and where it `goes_on`, that says with which.
+        """
+        self._heard.lose()
+        self._name = name
+        if goes_on and self._started is not None:
+            self._heard.take(replace(self._started, run=name, instead_of=self._first))
+        else:
+            self._first = name
+        return self._first
+
+    def take(self, event: Event) -> None:
+        """Record an event, as `Heard` does."""
+        if isinstance(event, RunStarted) and event.run == self._first:
+            self._started = event
+        self._heard.take(moved(event, self._first, self._name))
+
+    def lose(self) -> None:
+        """End what was not heard to end."""
+        self._heard.lose()

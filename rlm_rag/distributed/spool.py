@@ -38,8 +38,8 @@ class Spool:
         self._size += len(part)
 
     def told(self) -> bytes:
-        """Return what was kept, for `trace_of`."""
-        return b"".join((*self._parts, self._packer.copy().flush()))
+        """Return what was kept, for `trace_of`; empty where that is nothing."""
+        return b"" if not self._lines else b"".join((*self._parts, self._packer.copy().flush()))
 
     def forget(self) -> None:
         """Begin anew."""
@@ -50,7 +50,8 @@ class Spool:
 
 def trace_of(told: bytes) -> Trace:
     """Return what a spool has kept as the trace that it is, which is in no file."""
-    return Trace(Path(), tuple(map(record_of, zlib.decompress(told).splitlines())))
+    lines = zlib.decompress(told).splitlines() if told else []
+    return Trace(Path(), tuple(map(record_of, lines)))
 
 
 async def run_on(

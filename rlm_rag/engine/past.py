@@ -240,7 +240,7 @@ class Past:
     ) -> str | None:
         """Return the id of the child that a call started then, once; None where it did not.
 
-        Of those that it started one after another, since their nodes died, it is the last.
+        Of those that it started one after another, each anew, it is the last.
         """
         left = self._children.get((parent, block), [])
         same = [run for run in left if run.question == question and run.run not in self._taken]
@@ -250,12 +250,10 @@ class Past:
 
     def children_of(self, run: str) -> int:
         """The number of the last child of a run; they are not recorded in the order of these."""
-        names = (
-            child.run.rpartition(".")[2]
-            for child in self._recorded.runs.values()
-            if child.parent == run
-        )
-        return max((int(name) for name in names if name.isdecimal()), default=0)
+        started = (*self._recorded.runs, *self._recorded.stood_in)
+        names = (name.rpartition(".") for name in started)
+        numbers = (int(last) for above, _, last in names if above == run and last.isdecimal())
+        return max(numbers, default=0)
 
     def calls_of(self, run: str) -> int:
         """The number of the last call that a run has sent."""

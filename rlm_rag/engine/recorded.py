@@ -10,6 +10,7 @@ from typing import Any
 from rlm_rag.engine.sameness import without_figures
 from rlm_rag.models.base import Completion, FinishReason, Usage
 from rlm_rag.trace import events
+from rlm_rag.trace.names import moved
 from rlm_rag.trace.reader import Trace
 
 _FINISH_REASONS: tuple[FinishReason, ...] = ("stop", "length", "content_filter", "other")
@@ -46,7 +47,8 @@ class Call:
 @dataclass(slots=True)
 class Recorded:
     """What a trace holds. `endings` are the limits that ended runs and were not raised since;
-    `last_words` the turn, what was asked for then, as it is compared, and the reply."""
+    `last_words` the turn, what was asked for then, as it is compared, and the reply; `stood_in`
+    the children that went on with one whose node had died, by their names: all is that one's."""
 
     runs: dict[str, events.RunStarted] = field(default_factory=dict)
     turns: dict[Turn, events.TurnStarted] = field(default_factory=dict)
@@ -64,6 +66,7 @@ class Recorded:
     cancelled: set[Turn] = field(default_factory=set)
     ends: dict[str, events.Answered] = field(default_factory=dict)
     delegated: list[events.Delegated] = field(default_factory=list)
+    stood_in: dict[str, str] = field(default_factory=dict)
     elapsed_seconds: float = 0.0
 
 
@@ -92,6 +95,10 @@ class _Reading:
 
     def take(self, event: events.Event) -> None:
         found = self.found
+        if isinstance(event, events.RunStarted) and event.instead_of is not None:
+            found.stood_in[event.run] = event.instead_of
+        for name, first in found.stood_in.items():
+            event = moved(event, name, first)
         match event:
             case events.RunStarted():
                 found.runs.setdefault(event.run, event)

@@ -29,6 +29,9 @@ MAP_STRATEGY = "map"
 class RunStarted(Event):
     """Written before anything else: all that a replay must find the same.
 
+    A child whose node died goes on as another one: `instead_of` names the first, and what that
+    and others in its place came to is not told again.
+
     `options`, the root's alone, are what the run was started with besides (`engine.options`);
     no key and no header is among them. `commit` is what the corpus was of, as far as that is known.
     """
@@ -51,6 +54,7 @@ class RunStarted(Event):
     parent_item: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     commit: str | None = None
+    instead_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,8 @@ class _View:
     def _start(self, event: RunStarted, time: str) -> Iterator[str]:
         child = f", child of {_one_line(event.parent)}" if event.parent else ""
         yield f"Run {_one_line(event.run)}{child}, {_one_line(time)}"
+        if event.instead_of is not None:
+            yield f"Goes on with {_one_line(event.instead_of)}, whose node died"
         carried = event.options.get("carried")
         if isinstance(carried, Mapping) and carried.get("exchanges"):
             questions = counted(len(carried["exchanges"]), "question")

@@ -125,6 +125,83 @@ def test_a_child_whose_node_dies_is_begun_again_and_the_dead_one_ends_in_the_tra
     assert len(sent) == len(told) == found.usage.calls >= len(openai_server.received)
 
 
+def check_goes_on(
+    deaths: list[int | None],
+    server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    patch: pytest.MonkeyPatch,
+    folder: Path,
+) -> int:
+    """Have children die, and go on, and the run repeated; return how many calls were lost."""
+    here = asked(server, corpus, None, patch)
+    before = len(server.received)
+    found = asked(server, corpus, NearFanOut(*deaths), patch, trace=folder)
+    assert (found.stop_reason, found.text) == ("answered", here.text)
+    trace = read_trace(Path(str(found.trace)))
+    replies = trace.of_type(ReplyReceived)
+    lost = [each for each in replies if each.error == "the node that sent it died"]
+    assert found.usage.calls == len(replies) == here.usage.calls + len(lost)
+    sent = [str(each.messages) for each in server.received[before:]]
+    assert len(set(sent)) == here.usage.calls <= len(sent) <= here.usage.calls + len(lost)
+    started = trace.of_type(RunStarted)
+    assert sorted(each.run for each in trace.of_type(Answered)) == sorted(s.run for s in started)
+    assert {each.instead_of for each in started} <= {None, *(each.run for each in started)}
+    assert replace(found.coverage, looked=()) == replace(here.coverage, looked=())
+    again = rlm_rag.replay(Path(str(found.trace)), corpus)
+    assert (again.text, again.coverage.ranges) == (found.text, found.coverage.ranges)
+    assert (again.usage.calls, len(server.received)) == (found.usage.calls, before + len(sent))
+    return len(lost)
+
+
+def test_a_child_goes_on_from_what_it_had_told(
+    openai_server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    # One of them dies twice, each time after a reply.
+    deaths = [4, None, None, 5]
+    assert check_goes_on(deaths, openai_server, corpus, monkeypatch, tmp_path) == 0
+    trace = read_trace(next(tmp_path.glob("*.jsonl")))
+    assert len([each for each in trace.of_type(RunStarted) if each.instead_of]) == 2
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("point", range(1, 20))
+def test_a_child_goes_on_wherever_it_was(
+    point: int,
+    openai_server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    deaths = [point, None, None]
+    assert check_goes_on(deaths, openai_server, corpus, monkeypatch, tmp_path) <= 1
+
+
+def test_a_child_that_does_something_else_the_second_time_is_begun_anew(
+    openai_server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    chance = "import os\nprint(llm_query(os.urandom(4).hex()))"
+    found = asked(
+        openai_server,
+        corpus,
+        NearFanOut(9),
+        monkeypatch,
+        trace=tmp_path,
+        root=[block("FINAL(rlm_query_batched(['a'])[0])")],
+        child=[block(chance), block("FINAL('b')")],
+    )
+    assert found.text == "b"
+    # The second was not told what it did before; the third is another child.
+    started = read_trace(Path(str(found.trace))).of_type(RunStarted)
+    assert [each.instead_of for each in started] == [None, None, started[1].run, None]
+    assert len(openai_server.received) == found.usage.calls == 1 + 2 + 3
+
+
 def test_children_whose_nodes_die_each_time_say_so(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:

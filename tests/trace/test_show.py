@@ -222,3 +222,11 @@ def test_a_run_that_was_cut_off_says_so(shown, tmp_path):
     assert "no events" in next(iter(render(read_trace(path))))
     path.write_bytes(b'{"schema')
     assert "torn" in list(render(read_trace(path)))[-1]
+
+
+def test_a_child_that_goes_on_with_another_names_it(shown):
+    child = {"parent": "r1", "parent_call": 1, "depth": 1}
+    lines = shown([start(), start("r2", **child), start("r3", **child, instead_of="r2")])
+    assert [line.strip() for line in lines if "node died" in line] == [
+        "Goes on with r2, whose node died"
+    ]

@@ -48,6 +48,7 @@ def run_parts(event: RunStarted) -> Iterator[Part]:
         "version": event.version,
         "prompts": event.prompts,
         "run": event.run,
+        **({} if event.instead_of is None else {"goes on with": event.instead_of}),
     }
     yield Part("Set-up", "facts", _facts(facts))
     yield Part("Corpus", "facts", _facts(event.corpus))
