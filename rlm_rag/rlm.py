@@ -26,6 +26,7 @@ from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.pool import Share
 from rlm_rag.engine.run import Run
 from rlm_rag.engine.tree import Spreading
+from rlm_rag.engine.windows import served_by_servers
 from rlm_rag.errors import SourceError, UsageError
 from rlm_rag.loaders.source import Source
 from rlm_rag.mapping import Map, map_options
@@ -245,24 +246,31 @@ class RLM:
             ) from error
         return Conversation(loaded, self._options, saved=saved, owned=True)
 
-    def estimate(self, corpus: Corpus | Source, question: str) -> Estimate:
+    def estimate(
+        self, corpus: Corpus | Source, question: str, *, images: Sequence[str | Path] = ()
+    ) -> Estimate:
         """Return what a question may cost by the strategy that is set, or that `auto` would take.
 
-        Low, likely and high; nothing is sent, no key is needed.
+        Low, likely and high; no model is asked, no key is needed. A server of one's own is asked
+        for a window that nobody has told.
 
         Raises:
             SourceError, EmptyCorpusError, UsageError: as `load` and `ask`.
         """
         self._options.check()
+        names, asking = self._options.names, self._options.asking
+        served = loop_thread().run(served_by_servers((names.model, names.sub), asking))
+        asking = replace(asking, windows={**served, **asking.windows})
         with opened(corpus) as found:
             return estimate(
                 found,
                 question,
-                names=self._options.names,
-                settings=self._options.asking,
+                names=names,
+                settings=asking,
                 limits=self._options.limits,
                 strategy=self._options.strategy,
                 profile=self._options.profile,
+                images=images,
             )
 
     def map(self, corpus: Corpus | Source, prompt: str, *, out: str | Path | None = None) -> Map:

@@ -59,7 +59,7 @@ def ask(
     if estimate:
         rlm = questioner.rlm(with_keys=False)
         with questioner.corpus(sources) as corpus:
-            show_estimate(rlm.estimate(corpus, question), as_json=as_json)
+            show_estimate(rlm.estimate(corpus, question, images=image), as_json=as_json)
         return DONE
     with questioner.conversation(sources, goes_on=goes_on) as conversation:
         try:

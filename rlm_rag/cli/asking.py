@@ -63,7 +63,7 @@ cache_option = click.option(
     "--cache", is_flag=True, help="Keep replies, and take those kept before."
 )
 estimate_option = click.option(
-    "--estimate", is_flag=True, help="Say what it may cost, and send nothing."
+    "--estimate", is_flag=True, help="Say what it may cost, and ask no model."
 )
 
 

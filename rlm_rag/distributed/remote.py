@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from rlm_rag.distributed.desk import Refusal, Ticket
 from rlm_rag.engine.admission import Asked, Grant, LimitReached
 from rlm_rag.engine.pool import Share
+from rlm_rag.engine.windows import Said
 from rlm_rag.models.base import Usage
 
 
@@ -50,10 +51,11 @@ class RemoteAccount:
         self._usd = usd
         self._follows = follows
         self.deepest = deepest
+        self._windows: Said = {}
 
     def share(self) -> Share:
         """Return a part in it, for a run."""
-        return Share(self, self.limiter, usd=self._usd)
+        return Share(self, self.limiter, usd=self._usd, windows=self._windows)
 
     async def spent(self) -> float:
         """Return what all processes have spent of it, in dollars."""

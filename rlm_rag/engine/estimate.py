@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from rlm_rag.corpus import Corpus
+from rlm_rag.counts import counted
 from rlm_rag.engine.calls import CAP_TOKENS
 from rlm_rag.engine.figures import describe
+from rlm_rag.engine.images import read_images
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.engine.prompts.texts import profile_name
@@ -23,7 +26,7 @@ from rlm_rag.engine.workload import (
     workload,
 )
 from rlm_rag.models.prices import UNKNOWN_WINDOW_TOKENS, ModelFacts
-from rlm_rag.models.tokens import count_tokens
+from rlm_rag.models.tokens import IMAGE_TOKENS, count_tokens
 from rlm_rag.trace.events import MAP_STRATEGY
 
 # A token is about so many bytes of source code or prose (models.tokens).
@@ -89,13 +92,18 @@ def estimate(
     limits: Limits,
     strategy: str = "auto",
     profile: str = "auto",
+    images: Sequence[str | Path] = (),
 ) -> Estimate:
     """Return what answering `question` by a strategy may cost; nothing is sent, no key is needed.
 
-    `auto` is what a run would choose, as far as windows are known without a server. Prompts are
-    not taken to be cached by the provider, which makes them cheaper.
+    `auto` is what a run would choose, as far as `settings` know windows. Prompts are not taken to
+    be cached by the provider, which makes them cheaper.
+
+    Raises:
+        UsageError: as `read_images`.
     """
     root, sub = _estimated(names.model, settings), _estimated(names.sub, settings)
+    read_images(images, model=root.name, facts=root.facts)
     profile = profile_name(profile, root.name)
     chosen = strategy
     if strategy == "auto":
@@ -111,8 +119,11 @@ def estimate(
         described=f"{describe(corpus)}\n{question}",
         lines=corpus.line_count,
         is_small=profile == "small",
+        images=len(images),
     )
-    said = (f"the strategy is {chosen}, which auto takes",) if strategy == "auto" else ()
+    said = [f"the strategy is {chosen}, which auto takes"] if strategy == "auto" else []
+    if images:
+        said.append(f"{counted(len(images), 'image')} of {IMAGE_TOKENS:,} tokens in every turn")
     return _estimate(chosen, task, root, sub, said=said)
 
 
@@ -163,12 +174,13 @@ def estimate_map(
         f"low/likely/high: replies of {replies} tokens",
         _price_said(sub),
     )
+    spends = _spends(loads, sub, sub, limits)
     return Estimate(
-        **_spends(loads, sub, sub, limits),
+        **spends,
         model=sub.name,
         sub_model=sub.name,
         strategy=MAP_STRATEGY,
-        assumptions=said,
+        assumptions=(*_unsendable(loads, spends), *said),
     )
 
 
@@ -189,7 +201,7 @@ def _estimate(
     root: EstimatedModel,
     sub: EstimatedModel,
     *,
-    said: tuple[str, ...] = (),
+    said: Sequence[str] = (),
 ) -> Estimate:
     found = workload(strategy, task)
     models = dict.fromkeys((root, sub))
@@ -200,12 +212,14 @@ def _estimate(
         "another that its server says, or --context-window, the figures are others"
         for name in guessed
     )
+    spends = _spends(found.loads, root, sub, task.limits)
     return Estimate(
-        **_spends(found.loads, root, sub, task.limits),
+        **spends,
         model=root.name,
         sub_model=sub.name,
         strategy=strategy,
         assumptions=(
+            *_unsendable(found.loads, spends),
             *said,
             *found.assumptions,
             *windows,
@@ -220,7 +234,20 @@ def _estimate(
 def _spends(
     loads: Mapping[str, Load], root: EstimatedModel, sub: EstimatedModel, limits: Limits
 ) -> dict[str, Spend]:
-    return {name: _within(_spend(name, load, root, sub), limits) for name, load in loads.items()}
+    """Return what each case costs within the limits; nothing, where they let no call through."""
+    least = _within(_spend("low", loads["low"], root, sub), limits)
+    return {
+        name: _within(_spend(name, load, root, sub), limits, least_calls=least.calls)
+        if least.calls
+        else least
+        for name, load in loads.items()
+    }
+
+
+def _unsendable(loads: Mapping[str, Load], spends: Mapping[str, Spend]) -> tuple[str, ...]:
+    if spends["low"].calls or not loads["low"].calls:
+        return ()
+    return ("the limits have no room for one call: nothing would be sent",)
 
 
 def _spend(name: str, load: Load, root: EstimatedModel, sub: EstimatedModel) -> Spend:
@@ -239,11 +266,14 @@ def _spend(name: str, load: Load, root: EstimatedModel, sub: EstimatedModel) -> 
                 if price is None
                 else usd + price.usd(input_tokens=sent, output_tokens=asked.output_tokens)
             )
-    return Spend(load.root.calls + load.sub.calls, input_tokens, output_tokens, usd)
+    return Spend(load.calls, input_tokens, output_tokens, usd)
 
 
-def _within(spend: Spend, limits: Limits) -> Spend:
-    """The spend cut at what the limits let through, its parts in proportion."""
+def _within(spend: Spend, limits: Limits, *, least_calls: int = 0) -> Spend:
+    """The spend cut at what the limits let through, its parts in proportion.
+
+    Where that is less than one call, and than `least_calls`, it is nothing at all.
+    """
     shares = [1.0]
     tokens = spend.input_tokens + spend.output_tokens
     if limits.tokens is not None and tokens:
@@ -251,8 +281,11 @@ def _within(spend: Spend, limits: Limits) -> Spend:
     if limits.usd is not None and spend.usd:
         shares.append(limits.usd / spend.usd)
     share = min(shares)
+    calls = max(least_calls, int(spend.calls * share))
+    if not calls:
+        return Spend(0, 0, 0, None if spend.usd is None else 0.0)
     return Spend(
-        max(1, int(spend.calls * share)),
+        calls,
         int(spend.input_tokens * share),
         int(spend.output_tokens * share),
         None if spend.usd is None else spend.usd * share,

@@ -14,6 +14,7 @@ from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.pool import Pool, Share
 from rlm_rag.engine.refusals import Refusals
+from rlm_rag.engine.windows import has_no_window, served_by_servers
 from rlm_rag.errors import UsageError
 from rlm_rag.models.absent import AbsentModel
 from rlm_rag.models.base import LanguageModel
@@ -226,22 +227,7 @@ class Lineup:
 
     async def find_windows(self) -> None:
         """Ask servers for the windows that nobody has said or knows, and take them over."""
-        settings = self._settings
-        guessed = [] if settings.api_base is None else self._guessed()
-        ollama = [name for name in self._models if is_ollama(name) and not settings.is_told(name)]
-        if not guessed and not ollama:
-            return
-        # Not before: runs that ask no server would pay for the import of an HTTP client.
-        from rlm_rag.models.served_window import served_windows, trained_window
-
-        api_base, headers = settings.api_base, settings.headers
-        found: dict[str, int] = {}
-        if guessed and api_base is not None:
-            found |= await served_windows(guessed, api_base=api_base, headers=headers)
-        for name in ollama:
-            trained = await trained_window(name, api_base=api_base, headers=headers)
-            if trained is not None:
-                found[name] = min(trained, context_of(settings.extra))
+        found = await served_by_servers(self._models, self._settings, said=self._share.windows)
         self._learn(found)
 
     def _learn(self, windows: Mapping[str, int]) -> None:
@@ -255,7 +241,7 @@ class Lineup:
         return [
             name
             for name, tokens in self.windows.items()
-            if tokens is None and name not in self._settings.windows and not _has_no_window(name)
+            if tokens is None and name not in self._settings.windows and not has_no_window(name)
         ]
 
     @property
@@ -326,10 +312,6 @@ class Lineup:
             headers=settings.headers,
             price=settings.given_price,
         )
-
-
-def _has_no_window(name: str) -> bool:
-    return name == "offline" or replies_from_file(name)
 
 
 def _check_extra(extra: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from rlm_rag.engine.admission import Account, Asked, Grant, LimitReached
 from rlm_rag.engine.waiting import Line
+from rlm_rag.engine.windows import Said
 from rlm_rag.errors import UsageError
 from rlm_rag.models.base import Usage
 from rlm_rag.models.limiter import DEFAULT_WIDTH, Limiter, Turns
@@ -17,12 +18,18 @@ class Share:
     """A part in what runs share; `refused` says that a call of this part was not sent for it.
 
     `usd` is the sum of money that bounds them together, None for no bound. `limiter` returns the
-    line of requests to a provider.
+    line of requests to a provider. `windows` are what servers have said to any of them.
     """
 
     def __init__(
-        self, account: Account, limiter: Callable[[str], Turns], *, usd: float | None
+        self,
+        account: Account,
+        limiter: Callable[[str], Turns],
+        *,
+        usd: float | None,
+        windows: Said,
     ) -> None:
+        self.windows = windows
         self._account = account
         self.limiter = limiter
         self.usd = usd
@@ -70,6 +77,7 @@ class Pool:
         self.spent_usd = spent_usd
         self.concurrency = concurrency
         self._limiters: dict[str, Limiter] = {}
+        self._windows: Said = {}
         self._line = Line()
         self._promised_usd = 0.0
         self._doubted_usd = 0.0
@@ -77,7 +85,7 @@ class Pool:
 
     def share(self) -> Share:
         """Return a part in it, for an `RLM`."""
-        return Share(self, self.limiter, usd=self.usd)
+        return Share(self, self.limiter, usd=self.usd, windows=self._windows)
 
     async def spent(self) -> float:
         """Return what is spent, in dollars, as `spent_usd` does."""

@@ -41,9 +41,9 @@ _PUNCTUATION_OF_PROSE = b"\xe2\x80"
 # What chat formats put around each message, and before the reply (OpenAI's cookbook: 3 and 3).
 _PER_MESSAGE = 4
 _PER_PROMPT = 3
-# What an image is shrunk to costs at most about so much at Anthropic (1,600 tokens) and, in high
-# detail, at OpenAI (1,445 for 2048 x 768).
-_PER_IMAGE = 1600
+IMAGE_TOKENS = 1600
+"""What an image is shrunk to costs at most about so much at Anthropic and, in high detail, at
+OpenAI (1,445 for 2048 x 768)."""
 
 _CAPITALS = string.ascii_uppercase.encode()
 _DIGITS = string.digits.encode()
@@ -111,7 +111,7 @@ def _most_bytes(text: str) -> int:
 
 def framing_tokens(messages: Sequence[Message]) -> int:
     """What a chat prompt has beside its texts: what stands around its messages, and images."""
-    return _PER_PROMPT + sum(_PER_MESSAGE + _PER_IMAGE * len(m.images) for m in messages)
+    return _PER_PROMPT + sum(_PER_MESSAGE + IMAGE_TOKENS * len(m.images) for m in messages)
 
 
 def _uncounted(text: str) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rlm_rag
 from rlm_rag import Limits, SearchableCorpus
-from rlm_rag.engine.estimate import Estimate, estimate_map
+from rlm_rag.engine.estimate import Estimate, Spend, estimate_map
 from rlm_rag.engine.lineup import ModelNames, ModelSettings
 from rlm_rag.errors import UsageError
 from rlm_rag.models.tokens import count_tokens
@@ -194,6 +195,55 @@ def test_low_likely_and_high_rise_and_keep_to_the_limits(corpus: SearchableCorpu
     assert tight.high.calls <= 3
     fewer = estimated(corpus, Limits(tokens=9000))
     assert fewer.high.input_tokens + fewer.high.output_tokens <= 9000
+
+
+@pytest.mark.parametrize("limits", [Limits(usd=1e-6), Limits(tokens=100), Limits(usd=0)])
+def test_limits_without_room_for_one_call_are_said_and_cost_nothing(
+    corpus: SearchableCorpus, limits: Limits
+) -> None:
+    said = estimated(corpus, limits)
+    assert said.low == said.likely == said.high == Spend(0, 0, 0, 0.0)
+    assert "no room for one call" in said.assumptions[0]
+
+
+def test_no_case_is_below_the_low_one_where_that_fits(corpus: SearchableCorpus) -> None:
+    whole = estimated(corpus, Limits(), strategy="rlm").low
+    tokens = whole.input_tokens + whole.output_tokens + 100
+    said = estimated(corpus, Limits(tokens=tokens), strategy="rlm")
+    assert said.low == whole
+    for case in (said.likely, said.high):
+        assert case.calls == whole.calls
+        assert case.input_tokens + case.output_tokens <= tokens
+    assert not any("no room" in line for line in said.assumptions)
+
+
+def test_the_images_of_a_question_are_read_and_counted(
+    corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    rlm = rlm_rag.RLM("test", strategy="direct", context_window=100_000)
+    with pytest.raises(UsageError, match=r"nosuch\.png cannot be read"):
+        rlm.estimate(corpus, QUESTION, images=["nosuch.png"])
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+    said = rlm.estimate(corpus, QUESTION, images=[picture, picture])
+    plain = rlm.estimate(corpus, QUESTION)
+    assert said.likely.input_tokens == plain.likely.input_tokens + 2 * 1_600
+    assert "2 images of 1,600 tokens in every turn" in said.assumptions
+
+
+def test_a_server_is_asked_for_its_window_and_for_nothing_else(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    entry = {"id": "test", "max_model_len": 3_000}
+    openai_server.own = {"/v1/models": {"object": "list", "data": [entry]}}
+    given: Any = {"price": PRICE, "strategy": "map-reduce"}
+    rlm = rlm_rag.RLM("test", api_base=openai_server.api_base, **given)
+    said = rlm.estimate(corpus, QUESTION)
+    assert openai_server.received == []
+    assert len(openai_server.looked_up) == 1
+    assert not any("is not known, and taken" in line for line in said.assumptions)
+    told = rlm_rag.RLM("test", context_window=3_000, **given)
+    assert said.likely == told.estimate(corpus, QUESTION).likely
 
 
 def test_each_model_is_counted_at_its_own_price(

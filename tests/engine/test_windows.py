@@ -13,6 +13,7 @@ import pytest
 import rlm_rag
 from rlm_rag import RLM, Limits, SearchableCorpus
 from rlm_rag.engine.lineup import ModelNames, ModelSettings, open_lineup
+from rlm_rag.engine.pool import Pool
 from rlm_rag.errors import UsageError
 from rlm_rag.models.prices import UNKNOWN_WINDOW_TOKENS
 from rlm_rag.models.tokens import count_tokens
@@ -58,6 +59,18 @@ def test_texts_are_cut_to_the_window_that_the_server_says_which_is_asked_once_a_
     play(openai_server, corpus, root=READS, sub_model="small")
     assert len(leaves(openai_server)) == 1
     assert lookups(openai_server) == ["/v1/models"] * 2
+
+
+def test_runs_that_share_a_pool_ask_a_server_once(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    serves(openai_server, test=3_000)
+    pool = Pool()
+    for _ in range(2):
+        openai_server.received.clear()
+        play(openai_server, corpus, root=READS, share=pool.share())
+        assert len(leaves(openai_server)) > 4
+    assert lookups(openai_server) == ["/v1/models"]
 
 
 def test_a_window_that_is_told_wins_and_nobody_is_asked(
