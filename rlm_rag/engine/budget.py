@@ -232,8 +232,7 @@ class Budget:
         """
         own = reservation.estimate
         held = self._committed(keep_final=not reservation.final)
-        refusal = too_costly(self._limits, own, held - own.amounts)
-        if refusal is not None:
+        if (refusal := too_costly(self._limits, own, held - own.amounts)) is not None:
             raise refusal
 
     def settle(self, reservation: Reservation, usage: Usage | None) -> Usage:
@@ -263,8 +262,7 @@ class Budget:
 
     def release(self, reservation: Reservation) -> None:
         """Give back what a call that was not sent had reserved; idempotent."""
-        pending = self._pending.pop(reservation.id, None)
-        if pending is None:
+        if (pending := self._pending.pop(reservation.id, None)) is None:
             return
         self._withdraw(pending)
         self._give_back(pending, None)
@@ -376,8 +374,7 @@ class Budget:
         return max(0.0, self._limits.usd - self._committed(keep_final=True).usd)
 
     def _get(self, reservation: Reservation) -> _Pending:
-        pending = self._pending.get(reservation.id)
-        if pending is None:
+        if (pending := self._pending.get(reservation.id)) is None:
             raise ValueError(f"reservation {reservation.id} was settled or released before")
         return pending
 

@@ -251,9 +251,7 @@ class ModelCalls:
     async def _send(
         self, model: PricedModel, asking: _Asking, request: ModelRequest, sending: _Sending
     ) -> Completion:
-        weighing = self._weighing(model, asking)
-        self._expect_final(weighing, asking)
-        reservation = await self._reserve(weighing, model, asking)
+        weighing, reservation = await self._reserve(model, asking)
         if request.max_output_tokens is not None:
             sending.cap = reservation.estimate.output_tokens
             request = replace(request, max_output_tokens=sending.cap)
@@ -297,10 +295,10 @@ class ModelCalls:
             return None
         return LiveReply(self._on_text, run=self._run_id, call=call, attempt=lambda: attempts.begun)
 
-    async def _reserve(
-        self, weighing: Weighing, model: PricedModel, asking: _Asking
-    ) -> Reservation:
+    async def _reserve(self, model: PricedModel, asking: _Asking) -> tuple[Weighing, Reservation]:
         """Admit a call, counted with care where the limits might not have room for its prompt."""
+        weighing = self._weighing(model, asking)
+        self._expect_final(weighing, asking)
         is_last = asking.final and self._keeps_final
         while True:
             estimate = weighing.estimate()
@@ -315,7 +313,7 @@ class ModelCalls:
                 raise
             # The reply to another may have told meanwhile that the provider counts more.
             if not grew and weighing.tokens == estimate.input_tokens:
-                return reserved
+                return weighing, reserved
             self._budget.release(reserved)
 
     async def _counted(self, weighing: Weighing) -> bool:

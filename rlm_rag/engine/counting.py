@@ -54,7 +54,7 @@ class Counting:
         """Return what tokenizers make of a prompt at most, and its template as far as it is known.
 
         Not for the event loop: it takes a second for a megabyte. Where no tokenizer can be
-        loaded, it is halfway from what was `estimated` to one token a byte, which is 0.75 to 1.1
+        loaded, it is halfway from what was `estimated` to one token a byte, which is 0.75 to 1.2
         of the highest count for what we count too low.
         """
         highest = highest_message_tokens(messages, model=model, api_base=api_base)

@@ -121,9 +121,7 @@ def estimate(
         is_small=profile == "small",
         images=len(images),
     )
-    said = [f"the strategy is {chosen}, which auto takes"] if strategy == "auto" else []
-    if images:
-        said.append(f"{counted(len(images), 'image')} of {IMAGE_TOKENS:,} tokens in every turn")
+    said = (f"the strategy is {chosen}, which auto takes",) if strategy == "auto" else ()
     return _estimate(chosen, task, root, sub, said=said)
 
 
@@ -201,7 +199,7 @@ def _estimate(
     root: EstimatedModel,
     sub: EstimatedModel,
     *,
-    said: Sequence[str] = (),
+    said: tuple[str, ...] = (),
 ) -> Estimate:
     found = workload(strategy, task)
     models = dict.fromkeys((root, sub))
@@ -221,6 +219,7 @@ def _estimate(
         assumptions=(
             *_unsendable(found.loads, spends),
             *said,
+            *_images_said(task.images),
             *found.assumptions,
             *windows,
             "prompts are paid in full: a provider that caches them takes less",
@@ -242,6 +241,10 @@ def _spends(
         else least
         for name, load in loads.items()
     }
+
+
+def _images_said(images: int) -> tuple[str, ...]:
+    return (f"{counted(images, 'image')} of {IMAGE_TOKENS:,} tokens in every turn",) * bool(images)
 
 
 def _unsendable(loads: Mapping[str, Load], spends: Mapping[str, Spend]) -> tuple[str, ...]:
