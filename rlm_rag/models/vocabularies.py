@@ -1,7 +1,8 @@
 """How many tokens real tokenizers make of a text: those whose files come with litellm.
 
 Nothing is fetched, and litellm is not imported. Loading all four takes 1.6 s of processor and
-170 MB once a process, counting 1 s a megabyte: for calls near a limit and lost ones, off the event loop.
+170 MB once a process, counting 1 s a megabyte: for calls near a limit and lost ones, off the
+event loop.
 """
 
 from __future__ import annotations
