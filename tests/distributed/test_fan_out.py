@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from rlm_rag import RLM, load
+from rlm_rag import RLM, load, replay
 from rlm_rag.engine.limits import Limits
 from rlm_rag.evals.config import Models, RunConfig
 from rlm_rag.evals.run_folder import RunFolder
@@ -266,6 +266,58 @@ def test_children_on_nodes_that_die_are_begun_again_and_keep_the_limits_of_their
     assert sorted(each.run for each in trace.of_type(Answered)) == sorted(runs)
     assert openai_server.most_in_flight <= 3
     assert len(openai_server.received) <= found.usage.calls <= 60
+
+
+@pytest.mark.deep
+@ray_tests
+def test_a_child_whose_node_dies_goes_on_and_no_prompt_is_sent_twice(
+    mark: str, cluster: Any, openai_server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+
+    def child(first: str, turn: int) -> Step:
+        code = (
+            "print(llm_query(task))",
+            f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.1)\n"
+            "found = search(task)[0]['path']",
+            "FINAL(found)",
+        )
+        return block(code[turn])
+
+    def kill() -> None:
+        # The root has had one call by then, each child three, and its block waits.
+        wait(lambda: len(openai_server.received) == 19, until=time.monotonic() + _COMMAND_SECONDS)
+        time.sleep(2.0)
+        (host,) = hosts(mark, raylet(cluster.others[0]), kind=b"WorkHost")
+        os.kill(host, signal.SIGKILL)
+        wait(lambda: host not in marked(mark), until=time.monotonic() + _COMMAND_SECONDS)
+        gate.touch()
+
+    code = "r = rlm_query_batched([f'Where is number {n}?' for n in range(6)])\nFINAL('|'.join(r))"
+    killing = threading.Thread(target=kill)
+    killing.start()
+    with load({f"{n}.md": f"number {n}\n" for n in range(6)}) as corpus:
+        found = play(
+            openai_server,
+            corpus,
+            root=[block(code)],
+            child=child,
+            ray=cluster.address,
+            trace=tmp_path / "traces",
+            price=PRICE,
+            # Blocks see the gate in no other.
+            sandbox="none",
+        )
+        killing.join()
+        assert found.text == "|".join(f"{n}.md" for n in range(6))
+        prompts = Counter(str(each.messages) for each in openai_server.received)
+        assert (set(prompts.values()), len(prompts)) == ({1}, 1 + 4 * 6)
+        assert found.usage.calls == len(prompts)
+        assert found.usage.usd == pytest.approx(0.007 * len(prompts))
+        path = Path(str(found.trace))
+        replaced = [each for each in read_trace(path).of_type(RunStarted) if each.instead_of]
+        assert len(replaced) == 2
+        assert replay(path, corpus).text == found.text
 
 
 @pytest.mark.deep
