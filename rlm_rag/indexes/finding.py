@@ -182,12 +182,13 @@ class Finder:
                 if sharing is not None:
                     worth = weights.file_stem * weight * rarity.stems.get(term, 0.0)
                     gains[sharing.documents] += worth * sharing.gains
-                    gaining.append(sharing.documents.astype(np.intp))
+                    gaining.append(sharing.documents)
         named = self._names.named(rarity.named)
         for number, gain in named.items():
             gains[number] += weights.named_file * gain
-        gaining.append(np.fromiter(named, np.intp, len(named)))
-        return gains, np.concatenate(gaining)
+        if named:
+            gaining.append(np.fromiter(named, np.intp, len(named)))
+        return gains, np.concatenate(gaining) if gaining else np.zeros(0, np.intp)
 
     def _factors(self, query: Query) -> Scores:
         """Return the factor of each of `KINDS`."""

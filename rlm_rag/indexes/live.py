@@ -207,12 +207,15 @@ class LivePostings:
             SegmentError: a segment is damaged.
         """
         found = []
-        for source in self._sources:
+        for source in self._in_order:
             number = source.segment.table(DEFINED).find(name)
             if number >= 0:
                 windows = np.frombuffer(source.segment.values(DEFINED, number), np.uint32)
-                found.append(source.windows[windows])
-        windows = np.unique(_concatenated(found))
+                found.append(source.windows.take(windows))
+        if not found:
+            return ()
+        # No two sources have the same, and each has its own once.
+        windows = np.sort(_concatenated(found))
         return _array(windows[windows != GONE])
 
     def place(self, window: int) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from rlm_rag.indexes.terms import raw_words, word_terms
 class Named:
     """Documents, and what each gains, by number."""
 
-    documents: NDArray[np.uint32]
+    documents: NDArray[np.intp]
     gains: NDArray[np.float64]
 
 
@@ -28,32 +28,34 @@ class FileNames:
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
         self._of_name: dict[str, list[int]] = defaultdict(list)
-        holding: dict[bytes, list[tuple[int, float]]] = defaultdict(list)
-        stems: dict[str, tuple[bytes, ...]] = {}
         for number, path in enumerate(paths):
-            name = path.partition("#")[0].rpartition("/")[2]
-            self._of_name[name].append(number)
+            self._of_name[path.partition("#")[0].rpartition("/")[2]].append(number)
+        # By term, the names that hold it, and what each is worth.
+        self._holding: dict[bytes, list[tuple[str, float]]] = defaultdict(list)
+        for name in self._of_name:
             stem = name.rpartition(".")[0] or name
-            if stem not in stems:
-                stems[stem] = tuple(t for word in raw_words(stem) for t in word_terms(word))
-            terms = stems[stem]
-            for term in dict.fromkeys(terms):
-                holding[term].append((number, 1 / sqrt(len(terms))))
-        self._holding = {
-            term: Named(
-                np.array([number for number, _ in found], np.uint32),
-                np.array([share for _, share in found]),
-            )
-            for term, found in holding.items()
-        }
+            terms = [term for word in raw_words(stem) for term in word_terms(word)]
+            for term in set(terms):
+                self._holding[term].append((name, 1 / sqrt(len(terms))))
+        self._sharing: dict[bytes, Named] = {}
 
     def sharing(self, term: bytes) -> Named | None:
-        """Return the documents whose file name, without its ending, holds a term.
+        """Return the documents whose file name, without its ending, holds a term, ascending.
 
         A document gains 1 over the root of how many terms the name has: a name that the
         question covers whole says more.
         """
-        return self._holding.get(term)
+        holding = self._holding.get(term)
+        if holding is None:
+            return None
+        found = self._sharing.get(term)
+        if found is None:
+            gains = {number: gain for name, gain in holding for number in self._of_name[name]}
+            numbers = sorted(gains)
+            found = self._sharing[term] = Named(
+                np.array(numbers, np.intp), np.array([gains[number] for number in numbers])
+            )
+        return found
 
     def endings(self, name: str) -> tuple[int, ...]:
         """Return how many documents end in a path, then without its first folder, and so on.
