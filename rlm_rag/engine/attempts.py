@@ -61,14 +61,17 @@ class Attempts:
         loss, self._loss = self._loss, None
         self._lost += self._budget.settle(self._reservation, loss.spent(calls=self._since_loss))
         self._since_loss = 0
+        estimate = self._weighing.estimate(loss.output_tokens)
         self._reservation = await self._budget.admit_again(
-            replace(self._reservation, estimate=loss)
+            replace(self._reservation, estimate=estimate)
         )
 
     async def lose(self) -> None:
         """Say that the last one got no reply, and may have been billed."""
         self._loss = self._reservation.estimate
-        self._loss = await self._weighing.careful(self._loss.output_tokens)
+        # One that was doubtful was counted with care before it was sent.
+        if not self._reservation.is_doubtful:
+            self._loss = await self._weighing.careful(self._loss.output_tokens)
 
     def answered(self, usage: Usage) -> Usage:
         """Count what the reply cost, and return what all of them did."""

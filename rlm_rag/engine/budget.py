@@ -239,7 +239,7 @@ class Budget:
         """Count what a call cost, and return it; `usage.calls` counts its requests, retries too.
 
         None, for a call that was sent and whose cost nobody knows, counts its whole estimate, and
-        all that may have been counted in its prompt beyond it.
+        all that may have been counted in its prompt beyond it, unless that was counted with care.
 
         Raises:
             ValueError: the reservation was settled or released.
@@ -247,7 +247,8 @@ class Budget:
         pending = self._get(reservation)
         estimate = reservation.estimate
         if usage is None:
-            usage = estimate.spent(calls=pending.calls, at_most=True)
+            at_most = not reservation.is_doubtful
+            usage = estimate.spent(calls=pending.calls, at_most=at_most)
         self._withdraw(self._pending.pop(reservation.id))
         self._spend(usage, estimate.usd)
         self._give_back(pending, usage)

@@ -138,7 +138,7 @@ class Pool:
         doubted = self._doubted_usd - grant.estimate.more_usd
         self._doubted_usd = doubted if self._in_flight else 0.0
         if usage is not None:
-            most = promised + grant.estimate.more_usd
+            most = promised + (0.0 if grant.is_doubtful else grant.estimate.more_usd)
             self.spent_usd += most if usage.usd is None else usage.usd
         self._line.call_next()
 
