@@ -84,8 +84,8 @@ class ChildWork:
                 depth=self.depth,
                 parent=self.parent,
             )
+            tree = await self._tree(node, options, lineup, account, CitationCheck(corpus))
             view = self._view(corpus, RelayedRetriever(node, holes))
-            tree = await self._tree(node, options, lineup, account, view)
             try:
                 return await run_child(tree, assignment, view, open_rlm)
             finally:
@@ -98,7 +98,7 @@ class ChildWork:
         options: RunOptions,
         lineup: Lineup,
         account: RemoteAccount,
-        view: View,
+        citations: CitationCheck,
     ) -> Tree:
         """Return what its root and its siblings share with it, as far as it reaches here."""
         budget = Budget(
@@ -113,7 +113,7 @@ class ChildWork:
             budget=budget,
             limits=options.limits,
             recorder=Recorder(None, listener=node.tell, known=past.knows),
-            coverage=past.coverage(view.within),
+            coverage=past.coverage(self.paths),
             layer=await asyncio.to_thread(
                 choose_layer, options.sandbox, image=options.sandbox_image
             ),
@@ -124,7 +124,7 @@ class ChildWork:
             slots=account,
             past=past,
             host=HostSide(Offers(ask_user=node.ask if self.asks_person else None)),
-            citations=CitationCheck(view.corpus),
+            citations=citations,
             options={},
             commit=self.commit,
         )

@@ -72,6 +72,8 @@ class Record:
     """A sample, how it was asked, what came back, and what that is worth.
 
     `score` is None where `error` says why. `usd` is None where the price is not known.
+    `calls` are those with a reply; `usd` has also what others may have cost at most, whose
+    replies died with the node that they were for.
     `retrieved` are spans of the haystack that the host returned, as path, first and last line;
     `depth` is that of the deepest child. `documents` and `total_bytes` are the haystack's,
     `fingerprint` tells it from others. `trace` is a path below the run's folder. `at` is when
