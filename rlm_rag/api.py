@@ -10,18 +10,23 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, Unpack
+from typing import TypeVar, Unpack, cast
 
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.distributed.cluster import Cluster
-from rlm_rag.distributed.retriever import ShardsRetriever
+from rlm_rag.distributed.part_loading import FolderSource
+from rlm_rag.distributed.retriever import ShardsRetriever, has_ray
 from rlm_rag.engine.loop_thread import loop_thread
-from rlm_rag.errors import RetrievalError, UsageError
+from rlm_rag.errors import NotHeldError, RetrievalError, UsageError
 from rlm_rag.indexes.requests import (
     AnyRequest,
     GrepRequest,
     GrepResult,
     Hit,
+    HoldRequest,
+    HoldResult,
+    LoadRequest,
+    LoadResult,
     OutlineRequest,
     ReadRequest,
     RepoMapRequest,
@@ -38,7 +43,7 @@ from rlm_rag.indexes.retriever import ProcessRetriever
 from rlm_rag.kept import default_kept_folder, folder_of
 from rlm_rag.loaders.keeping import Keeping, NotKept
 from rlm_rag.loaders.options import LoadArguments, sources_and_options
-from rlm_rag.loaders.source import Source, load_corpus
+from rlm_rag.loaders.source import Source, find_folders, load_corpus
 from rlm_rag.loaders.source import load_sources as _load_sources
 from rlm_rag.scratch import ScratchFolder
 
@@ -62,7 +67,7 @@ class SearchableCorpus(Corpus):
     file; so does the end of the program.
     """
 
-    __slots__ = ("_cluster", "_ending", "_retriever")
+    __slots__ = ("_cluster", "_ending", "_folders", "_retriever")
 
     def __init__(
         self,
@@ -77,7 +82,10 @@ class SearchableCorpus(Corpus):
             packed_path, scratch=scratch, skipped=skipped, warnings=warnings, origin=origin
         )
         self._cluster: Cluster | None = None
-        self._begin()
+        self._folders: FolderSource | None = None
+        self._begin(self.new_retriever())
+        if self.has_holes:
+            self._packed.source = _fetching(weakref.ref(self))
         _OPEN.add(self)
 
     @property
@@ -85,14 +93,22 @@ class SearchableCorpus(Corpus):
         """Where the shards are that answer for it; None where it is held whole."""
         return self._cluster
 
-    def spread(self, cluster: Cluster) -> None:
-        """Have requests answered by shards on a cluster; before the first of them."""
-        self._ending.detach()
-        self._cluster = cluster
-        self._begin()
+    def spread(
+        self,
+        cluster: Cluster,
+        folders: FolderSource | None = None,
+        retriever: ProcessRetriever | None = None,
+    ) -> None:
+        """Have requests answered by shards on a cluster; before the first of them.
 
-    def _begin(self) -> None:
-        self._retriever = self.new_retriever()
+        Of `folders` shards load their documents themselves, as those of `retriever` have.
+        """
+        self._ending.detach()
+        self._cluster, self._folders = cluster, folders
+        self._begin(retriever or self.new_retriever())
+
+    def _begin(self, retriever: ProcessRetriever) -> None:
+        self._retriever = retriever
         # For a corpus that nobody closed; what is open at the end is closed by `_close_all`.
         self._ending = weakref.finalize(self, _end, self._retriever)
         self._ending.atexit = False
@@ -120,8 +136,13 @@ class SearchableCorpus(Corpus):
         """Return another one, with a process of its own, which whoever asked for it closes."""
         origin = self.origin or ""
         if self._cluster is not None:
-            root = default_kept_folder()
-            return ShardsRetriever(self.packed_path, self._cluster, origin=origin, kept_root=root)
+            return ShardsRetriever(
+                self.packed_path,
+                self._cluster,
+                origin=origin,
+                kept_root=default_kept_folder(),
+                source=self._folders,
+            )
         folder = _index_folder(self.origin)
         return ProcessRetriever(self.packed_path, index_folder=folder, origin=origin)
 
@@ -240,7 +261,7 @@ def _begin_again_after_fork() -> None:
     # The index processes are the parent's, and so is the loop that speaks to them.
     for corpus in list(_OPEN):
         corpus._ending.detach()
-        corpus._begin()
+        corpus._begin(corpus.new_retriever())
 
 
 if hasattr(os, "register_at_fork"):
@@ -270,14 +291,17 @@ def load(
     again; `keep` False keeps nothing, `verify` reads all again and says in `.warnings` what was
     kept wrong. With `shards="ray"` requests are answered by `shard_count` shards (one a node) on
     a Ray cluster, of this machine alone or, with `ray:HOST:PORT`, that one; the answers are the
-    same. What was left out is in `.skipped`, what was guessed in `.warnings`.
+    same. Folders that are on all nodes shards load themselves; of the others the text is on this
+    machine, too. What was left out is in `.skipped`, what was guessed in `.warnings`.
 
     Raises:
         SourceError: the source is missing, unreadable, or of no known kind.
         EmptyCorpusError: it holds no readable document.
         PackedCorpusError: the temporary folder cannot be written, or is full.
     """
-    return _searchable(options, partial(load_corpus, source, text=text))
+    named = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    sources = [named] if isinstance(named, str) and text is None else []
+    return _searchable(options, partial(load_corpus, source, text=text), sources)
 
 
 def load_sources(sources: Sequence[str], **options: Unpack[LoadOptions]) -> SearchableCorpus:
@@ -286,7 +310,7 @@ def load_sources(sources: Sequence[str], **options: Unpack[LoadOptions]) -> Sear
     Raises:
         SourceError, EmptyCorpusError, PackedCorpusError: as `load`.
     """
-    return _searchable(options, partial(_load_sources, sources))
+    return _searchable(options, partial(_load_sources, sources), sources)
 
 
 def load_origin(origin: str) -> SearchableCorpus:
@@ -299,24 +323,94 @@ def load_origin(origin: str) -> SearchableCorpus:
     return load_sources(sources, **options)
 
 
-def _searchable(options: LoadOptions, loaded: Callable[..., Corpus]) -> SearchableCorpus:
+def _searchable(
+    options: LoadOptions, loaded: Callable[..., Corpus], sources: Sequence[str]
+) -> SearchableCorpus:
     cluster = Cluster.of(options.pop("shards", None), options.pop("shard_count", None))
-    corpus = _kept_or_not(options, loaded)
-    if cluster is not None:
-        corpus.spread(cluster)
+    if cluster is None:
+        return _kept_or_not(options, loaded)
+    said: tuple[str, ...] = ()
+    try:
+        spread = _loaded_by_shards(cluster, sources, options)
+    except RetrievalError as error:
+        spread = None
+        said = (f"the shards do not load their documents themselves: {error.message}",)
+    if spread is None:
+        spread = _kept_or_not(options, loaded, said)
+        spread.spread(cluster)
+    return spread
+
+
+def _loaded_by_shards(
+    cluster: Cluster, sources: Sequence[str], options: LoadOptions
+) -> SearchableCorpus | None:
+    """Have shards load the folders that they find; None where that is not what sources are.
+
+    Raises:
+        RetrievalError: the cluster, or a folder, is not within reach.
+    """
+    arguments = {name: one for name, one in options.items() if name not in ("keep", "verify")}
+    found = find_folders(sources, **cast(LoadArguments, arguments))
+    # Who is on the loop cannot wait for what runs on it.
+    if found is None or not has_ray() or loop_thread().is_current():
+        return None
+    try:
+        folders = FolderSource.of(found, verify=options.get("verify", False))
+        scratch = ScratchFolder()
+    except OSError:
+        # A load in one place says what is wrong.
+        return None
+    origin = found.origin if options.get("keep", True) else None
+    path = scratch.path / "corpus.packed"
+    retriever = ShardsRetriever(
+        path, cluster, origin=origin or "", kept_root=default_kept_folder(), source=folders
+    )
+    try:
+        told = _of_type(LoadResult, loop_thread().run(retriever.retrieve(LoadRequest())))
+        corpus = SearchableCorpus(
+            path,
+            scratch=scratch,
+            skipped=(Skipped(*one) for one in told.skipped),
+            warnings=told.warnings,
+            origin=origin,
+        )
+    except BaseException:
+        loop_thread().run(retriever.aclose())
+        scratch.close()
+        raise
+    corpus.spread(cluster, folders, retriever)
     return corpus
 
 
-def _kept_or_not(options: LoadOptions, loaded: Callable[..., Corpus]) -> SearchableCorpus:
+def _kept_or_not(
+    options: LoadOptions, loaded: Callable[..., Corpus], said: tuple[str, ...] = ()
+) -> SearchableCorpus:
     keep, verify = options.pop("keep", True), options.pop("verify", False)
     root = default_kept_folder() if keep else None
     if root is None:
-        return SearchableCorpus.adopt(loaded(**options), lasting=keep)
+        return SearchableCorpus.adopt(loaded(**options), warnings=said, lasting=keep)
     try:
-        return SearchableCorpus.adopt(loaded(keeping=Keeping(root, verify=verify), **options))
+        keeping = Keeping(root, verify=verify)
+        return SearchableCorpus.adopt(loaded(keeping=keeping, **options), warnings=said)
     except NotKept as error:
         warning = f"{root}: the text is not kept: {error}"
-    return SearchableCorpus.adopt(loaded(**options), warnings=(warning,))
+    return SearchableCorpus.adopt(loaded(**options), warnings=(*said, warning))
+
+
+def _fetching(
+    corpus: weakref.ref[SearchableCorpus],
+) -> Callable[[int, bool], bytes | None]:
+    def source(number: int, itself: bool) -> None:
+        here = corpus()
+        # On the loop nobody may wait for what the loop itself is to bring.
+        if here is None or loop_thread().is_current():
+            return
+        found = here.retrieve(HoldRequest((number,)))
+        if isinstance(found, HoldResult) and found.lacking:
+            path = here._packed.path(number)
+            raise NotHeldError(f"The text of {path} cannot be read: {found.note}")
+
+    return source
 
 
 def open_source(corpus: Corpus | Source) -> SearchableCorpus:

@@ -236,7 +236,7 @@ def _free_name(wanted: str, corpus: Corpus) -> str:
 
 def _joined(first: Corpus, second: Corpus, name: str) -> Corpus:
     """Return a corpus of the documents of both, those of `second` under `name`."""
-    packed = [PackedCorpus.open(each.packed_path) for each in (first, second)]
+    packed = [each.view() for each in (first, second)]
     try:
         return Corpus.from_documents(
             chain(_documents(packed[0], ""), _documents(packed[1], f"{name}/")),

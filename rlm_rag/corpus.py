@@ -205,6 +205,24 @@ class Corpus(Sequence[Document], Closing):
         numbers = dict.fromkeys(number for number in found if number is not None)
         return tuple(number for number in numbers if not packed.holds(number))
 
+    def view(self) -> PackedCorpus:
+        """Open its packed file once more; texts that lie elsewhere are fetched as for it."""
+        packed = PackedCorpus.open(self._packed_path)
+        packed.source = self._packed.source
+        return packed
+
+    def size_of(self, document: int | str) -> int:
+        """Return the length of a document's text, by number or path, in UTF-8 bytes.
+
+        Raises:
+            KeyError: there is none of that path.
+            IndexError: there is none of that number.
+        """
+        number = self._packed.index_of(document) if isinstance(document, str) else document
+        if number is None:
+            raise KeyError(document)
+        return self._packed.size(number)
+
     def write_holes(self, path: Path) -> None:
         """Write a packed file of its documents with holes for all texts.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ MOST_HELD_BYTES = 4 << 30
 
 _KEEP_SIZE_AND_PUNCH = 0x01 | 0x02
 _CHUNK_BYTES = 8 << 20
+_MARKED = re.compile(rb"[^\0]")
 
 
 def write_holes(corpus: PackedCorpus, path: Path) -> None:
@@ -64,8 +66,8 @@ def pieces_of(path: Path) -> Iterator[tuple[int, bytes]]:
 class Holes:
     """Fills in the texts of one packed file with holes; safe for threads, and beside others.
 
-    Of what one of them filled in the oldest is taken away, where the system can do that, once it
-    is more than `most_bytes`. Each reader sees a text whole or not at all.
+    Of what one of them found there or filled in the oldest is taken away, where the system can do
+    that, once it is more than `most_bytes`. Each reader sees a text whole or not at all.
 
     Raises:
         PackedCorpusError: the file is none, or cannot be written.
@@ -74,8 +76,9 @@ class Holes:
     def __init__(self, path: Path, *, most_bytes: int = MOST_HELD_BYTES) -> None:
         self.corpus = PackedCorpus.open(path)
         self._most_bytes = most_bytes
-        self._held: OrderedDict[int, int] = OrderedDict()
-        self._held_bytes = 0
+        there = [match.start() for match in _MARKED.finditer(self.corpus.marks())]
+        self._held = OrderedDict((number, self.corpus.size(number)) for number in there)
+        self._held_bytes = sum(self._held.values())
         self._turn = threading.Lock()
         # Never 0, and another one each time: who read while it changed reads again.
         self._marks = cycle(range(1, 256))

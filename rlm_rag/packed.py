@@ -228,6 +228,11 @@ class PackedCorpus:
         assert self._marks_at is not None
         return self._marks_at + number
 
+    def marks(self) -> bytes:
+        """Return the marks of all documents of a file with holes, as they are now."""
+        assert self._marks_at is not None
+        return bytes(self._view[self._marks_at : self._marks_at + self._count])
+
     def line_count(self, number: int) -> int:
         """Return how many lines a document has."""
         lines: int = self._row(number)[5]

@@ -109,6 +109,11 @@ def test_the_oldest_texts_are_taken_away_and_their_room_given_back(tmp_path: Pat
     for number in held:
         assert filling.corpus.is_whole(number)
     filling.close()
+    # Who comes after another takes away what that one left.
+    filling = Holes(path, most_bytes=2 * len(text))
+    filling.fill(0, bytes(whole.content_bytes(0)))
+    assert [number for number in range(8) if filling.corpus.holds(number)] == [0]
+    filling.close()
     whole.close()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rlm_rag.distributed.placement import owner_of
 from rlm_rag.distributed.shard import Matching, Shard, Shards, ShardsLost
-from rlm_rag.errors import RetrievalError
+from rlm_rag.errors import PackedCorpusError, RetrievalError
+from rlm_rag.holes import Holes
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.definition_cache import Outlined
 from rlm_rag.indexes.holdings import Allowed
@@ -20,7 +21,10 @@ from rlm_rag.indexes.requests import (
     AnyRequest,
     GrepRequest,
     GrepResult,
+    HoldResult,
     IndexResult,
+    LoadRequest,
+    LoadResult,
     ReadRequest,
     Result,
     SymbolsRequest,
@@ -36,17 +40,31 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+# Of texts that are asked for at once; one may be larger.
+_BATCH_BYTES = 8 << 20
+
 
 class GatheringAnswerer:
     """Answers requests about a corpus whose documents lie in shards.
 
     Where a shard was lost, what the others have is given, and the note begins with `partial:`
     and names the lost ones; of a grep it is the `error` as well, since its counts are partial.
+    The texts of a corpus with holes are fetched from the shards into `holes`. `loaded` is what
+    was told where the source was loaded.
     """
 
-    def __init__(self, corpus: PackedCorpus, shards: Shards) -> None:
+    def __init__(
+        self,
+        corpus: PackedCorpus,
+        shards: Shards,
+        *,
+        holes: Holes | None = None,
+        loaded: LoadResult | None = None,
+    ) -> None:
         self._shards = shards
-        self._answerer = Answerer(corpus, GatheredHoldings(corpus, shards))
+        self._holes = holes
+        self._loaded = loaded or LoadResult()
+        self._answerer = Answerer(corpus, GatheredHoldings(corpus, shards, holes))
 
     def answer(self, request: AnyRequest) -> Result:
         """Answer one request.
@@ -54,6 +72,8 @@ class GatheringAnswerer:
         Raises:
             RetrievalError: as `Answerer.answer`; the shard of a document asked for is lost.
         """
+        if isinstance(request, LoadRequest):
+            return self._loaded
         while True:
             try:
                 result = self._answerer.answer(request)
@@ -72,6 +92,8 @@ class GatheringAnswerer:
     def close(self) -> None:
         """End the shards, and unmap the corpus."""
         self._answerer.close()
+        if self._holes is not None:
+            self._holes.close()
 
     def _named(self, result: Result) -> Result:
         lost = self._shards.lost()
@@ -85,12 +107,17 @@ class GatheringAnswerer:
 
 
 class GatheredHoldings:
-    """What is held of a corpus, in its shards; `corpus` tells its paths and texts."""
+    """What is held of a corpus, in its shards; `corpus` tells its paths, and its texts unless
+    they are fetched into `holes`.
+    """
 
-    def __init__(self, corpus: PackedCorpus, shards: Shards) -> None:
+    def __init__(self, corpus: PackedCorpus, shards: Shards, holes: Holes | None = None) -> None:
         self._corpus = corpus
         self._shards = shards
+        self._holes = holes
         self.note: str | None = None
+        if holes is not None:
+            corpus.source = self._fetched
 
     @property
     def parts(self) -> GatheredHoldings:
@@ -202,6 +229,56 @@ class GatheredHoldings:
             shards=len(self._shards),
         )
 
+    def hold(self, numbers: Sequence[int]) -> HoldResult:
+        """Fetch the texts of documents from their shards; those of lost ones stay lacking."""
+        lacking: list[int] = []
+        why: str | None = None
+        for batch in self._batches(numbers):
+            found = self._shards.ask(
+                {owner: partial(Shard.texts, numbers=mine) for owner, mine in batch.items()}
+            )
+            for owner, mine in batch.items():
+                texts: Sequence[bytes | None] = found.get(owner) or [None] * len(mine)
+                for number, data in zip(mine, texts, strict=True):
+                    wrong = self._filled(number, data)
+                    if wrong is not None:
+                        lacking.append(number)
+                        why = why or wrong
+        return HoldResult(tuple(lacking), why)
+
+    def _filled(self, number: int, data: bytes | None) -> str | None:
+        """Put a text that came, or None from a lost shard, in its place; return what is wrong."""
+        assert self._holes is not None
+        if data is None:
+            return self._is_lost(number).message
+        try:
+            self._holes.fill(number, data)
+        except PackedCorpusError as error:
+            return str(error)
+        return None
+
+    def _batches(self, numbers: Sequence[int]) -> Iterator[dict[int, list[int]]]:
+        """Yield the documents that are not here by their shards, so much text at a time."""
+        batch: defaultdict[int, list[int]] = defaultdict(list)
+        left = _BATCH_BYTES
+        for number in numbers:
+            if self._corpus.holds(number):
+                continue
+            batch[self._owner(number)].append(number)
+            left -= self._corpus.size(number)
+            if left < 0:
+                yield batch
+                batch, left = defaultdict(list), _BATCH_BYTES
+        if batch:
+            yield batch
+
+    def _fetched(self, number: int, itself: bool) -> bytes:
+        """Return a text, which is in the packed file from then on."""
+        assert self._holes is not None
+        (data,) = self._of_owner(number, partial(Shard.texts, numbers=[number]))
+        self._holes.fill(number, data)
+        return data
+
     def go_on(self, seconds: float) -> bool:
         """Parse documents that a request left for lack of time; return whether more are left."""
         return any(self._all(partial(Shard.go_on, seconds=seconds)))
@@ -217,9 +294,12 @@ class GatheredHoldings:
         owner = self._owner(number)
         found = self._shards.ask({owner: request})
         if owner not in found:
-            path = self._corpus.path(number)
-            raise RetrievalError(f"{path} lies in shard {owner}, which is lost")
+            raise self._is_lost(number)
         return found[owner]
+
+    def _is_lost(self, number: int) -> RetrievalError:
+        path, owner = self._corpus.path(number), self._owner(number)
+        return RetrievalError(f"{path} lies in shard {owner}, which is lost")
 
     def _all(self, request: Callable[[Shard], R]) -> list[R]:
         found = self._shards.ask(dict.fromkeys(self.numbers(), request))

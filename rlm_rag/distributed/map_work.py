@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,8 @@ from rlm_rag.engine.map_reading import MapOrder, read_documents
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.subcalls import LeafReply, failed
-from rlm_rag.errors import ClusterError, RlmRagError
+from rlm_rag.engine.view import View
+from rlm_rag.errors import ClusterError, NotHeldError, RetrievalError, RlmRagError
 from rlm_rag.indexes.retriever import ProcessRetriever
 from rlm_rag.trace.events import Event
 from rlm_rag.trace.recorder import Recorder
@@ -160,13 +161,19 @@ class _Reading:
                 self.refusals.append(error)
 
     async def _read(self, batch: Sequence[str]) -> tuple[str, ...]:
-        left, heard = dict.fromkeys(batch), Heard(self._recorder, self._budget)
+        corpus = self._order.corpus
+        try:
+            await View(corpus, self._order.retriever).hold(batch)
+            left = {path: corpus[path].content for path in batch}
+        except (RetrievalError, NotHeldError) as error:
+            return self._unread(batch, error)
+        heard = Heard(self._recorder, self._budget)
 
         def made(told: bytes) -> MapWork:
             # What a node that died had not told is read again by the next.
             heard.lose()
             elapsed = self._budget.elapsed_seconds()
-            return _work(self._order, tuple(left), self._account, elapsed, told)
+            return _work(self._order, tuple(left.items()), self._account, elapsed, told)
 
         def hear(item: Event | Read) -> None:
             if isinstance(item, Read):
@@ -179,35 +186,38 @@ class _Reading:
             found: tuple[str, ...] = await run_on(self._fan, made, Listener(hear))
         except ClusterError as error:
             heard.lose()
-            for path in left:
-                self._tell(path, failed(error.message))
-            return ()
+            return self._unread(left, error)
         return found
+
+    def _unread(self, paths: Iterable[str], error: RlmRagError) -> tuple[str, ...]:
+        for path in paths:
+            self._tell(path, failed(error.message))
+        return ()
 
 
 def _batches(corpus: Corpus, paths: Sequence[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for path in paths:
-        document = corpus[path]
-        if batch and (len(batch) == MOST_DOCUMENTS or size + document.size_bytes > MOST_BYTES):
+        size_bytes = corpus.size_of(path)
+        if batch and (len(batch) == MOST_DOCUMENTS or size + size_bytes > MOST_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(path)
-        size += document.size_bytes
+        size += size_bytes
     if batch:
         yield batch
 
 
 def _work(
     order: MapOrder,
-    paths: tuple[str, ...],
+    documents: tuple[tuple[str, str], ...],
     account: Account,
     elapsed_seconds: float,
     told: bytes,
 ) -> MapWork:
     return MapWork(
-        documents=tuple((path, order.corpus[path].content) for path in paths),
+        documents=documents,
         prompt=order.prompt,
         options=order.options.away(),
         run_id=order.run_id,

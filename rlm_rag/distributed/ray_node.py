@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rlm_rag import kept
+from rlm_rag.corpus import Corpus
+from rlm_rag.distributed.part_loading import MOST_KEPT_BYTES, FolderSource, Loaded, load_part
 from rlm_rag.distributed.shard import Shard
 from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.holdings import OwnHoldings
@@ -20,9 +22,9 @@ from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import PackedWriter
 from rlm_rag.scratch import ScratchFolder
 
-# A shard's index is not in the way of those of other sources, whatever it takes.
-_NO_LIMIT_BYTES = 1 << 62
 _PACKED = "shard.packed"
+_GARBLED = "the documents arrived otherwise than they were sent"
+_CHANGED = "its documents have changed since they were loaded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +40,18 @@ class Assignment:
     """What a node is to hold: its documents have these numbers, and together this digest.
 
     `origin` is what it is kept under in the node's cache folder, which `kept_root` is where
-    it is not the default; with an empty one it is kept only as long as the actor lives.
+    it is not the default; with an empty one it is kept only as long as the actor lives. It is the
+    shard `at` of `count`. Where there is a `source`, its documents are loaded from that, before
+    it is known which they are the first time (then `digest` is empty); else they are sent.
     """
 
     origin: str
     kept_root: str
     numbers: array[int]
     digest: bytes
+    at: int = 0
+    count: int = 1
+    source: FolderSource | None = None
 
 
 class ShardHost:
@@ -55,6 +62,8 @@ class ShardHost:
         self._scratch: ScratchFolder | None = None
         self._folder = self._made()
         self._writer: PackedWriter | None = None
+        self._loaded: Corpus | None = None
+        self._failed: Failed | None = None
         self._shard: Shard | None = None
 
     def version(self) -> bytes:
@@ -62,13 +71,35 @@ class ShardHost:
         return stamp_of(Weights())
 
     def begin(self) -> bool:
-        """Open what the node has kept of the shard; False where its documents are to be added."""
-        corpus = self._kept()
-        if corpus is None:
-            self._writer = PackedWriter(self._folder / _PACKED)
-            return False
-        self._open(corpus)
-        return True
+        """Open what the node has kept of the shard, or can load.
+
+        False where its documents are to be added, or, of one that is loaded, where it `failed`.
+        """
+        source = self._assignment.source
+        if source is not None:
+            self._failed = self._load(source)
+            return self._failed is None
+        if self._opened(self._folder / _PACKED, _CHANGED) is None:
+            return True
+        # None yet, or of no use.
+        self._writer = PackedWriter(self._folder / _PACKED)
+        return False
+
+    def failed(self) -> Failed | None:
+        """Return why the shard could not be loaded."""
+        return self._failed
+
+    def loaded(self) -> Loaded:
+        """Tell of what was loaded."""
+        assert self._loaded is not None
+        with PackedCorpus.open(self._loaded.packed_path) as packed:
+            return Loaded.of(self._loaded, packed)
+
+    def assign(self, assignment: Assignment) -> Failed | None:
+        """Open what was loaded as the shard that it is assigned to be."""
+        assert self._loaded is not None
+        self._assignment = assignment
+        return self._opened(self._loaded.packed_path, _CHANGED)
 
     def add(self, documents: Sequence[tuple[str, bytes, str | None]]) -> Failed | None:
         """Add documents, each its path, its text as UTF-8, and its encoding."""
@@ -85,13 +116,9 @@ class ShardHost:
         assert self._writer is not None
         try:
             self._writer.close()
-            corpus = PackedCorpus.open(self._folder / _PACKED)
         except RlmRagError as error:
             return Failed(error.message, error.hint)
-        if digest_of(corpus, range(len(corpus))) != self._assignment.digest:
-            return Failed("the documents arrived otherwise than they were sent", None)
-        self._open(corpus)
-        return None
+        return self._opened(self._folder / _PACKED, _GARBLED)
 
     def answer(self, request: Callable[[Shard], Any]) -> Any:
         """Return what a request gives, or `Failed`."""
@@ -101,20 +128,37 @@ class ShardHost:
         except RlmRagError as error:
             return Failed(error.message, error.hint)
 
-    def _kept(self) -> PackedCorpus | None:
+    def _load(self, source: FolderSource) -> Failed | None:
+        mine = self._assignment
+        is_known = bool(mine.digest)
         try:
-            corpus = PackedCorpus.open(self._folder / _PACKED)
-        except RlmRagError:
-            # None yet, or of no use.
-            return None
-        if digest_of(corpus, range(len(corpus))) == self._assignment.digest:
-            return corpus
-        corpus.close()
+            if not is_known:
+                # Later the documents themselves tell whether it is the same folder.
+                source.check()
+            kept_root = self._kept_root() if mine.origin else None
+            self._loaded = load_part(source, mine.at, mine.count, kept_root)
+        except RlmRagError as error:
+            return Failed(error.message, error.hint)
+        return self._opened(self._loaded.packed_path, _CHANGED) if is_known else None
+
+    def _opened(self, path: Path, otherwise: str) -> Failed | None:
+        """Open a packed file as the shard; say so `otherwise`, where its documents are others."""
+        try:
+            corpus = PackedCorpus.open(path)
+        except RlmRagError as error:
+            return Failed(error.message, error.hint)
+        if digest_of(corpus, range(len(corpus))) != self._assignment.digest:
+            corpus.close()
+            return Failed(otherwise, None)
+        self._open(corpus, path)
         return None
 
-    def _made(self) -> Path:
+    def _kept_root(self) -> Path | None:
         own = self._assignment.kept_root
-        root = Path(own) if own else kept.default_kept_folder()
+        return Path(own) if own else kept.default_kept_folder()
+
+    def _made(self) -> Path:
+        root = self._kept_root()
         if self._assignment.origin and root is not None:
             folder = kept.folder_of(root, self._assignment.origin)
             try:
@@ -127,14 +171,13 @@ class ShardHost:
         self._scratch = ScratchFolder()
         return self._scratch.path
 
-    def _open(self, corpus: PackedCorpus) -> None:
+    def _open(self, corpus: PackedCorpus, path: Path) -> None:
         store = SegmentStore(
             self._folder,
             stamp=self.version(),
             origin=self._assignment.origin,
-            max_bytes=_NO_LIMIT_BYTES,
+            max_bytes=MOST_KEPT_BYTES,
         )
-        path = self._folder / _PACKED
         holdings = OwnHoldings(corpus, store=store, packed_path=path)
         self._shard = Shard(corpus, holdings, self._assignment.numbers)
 

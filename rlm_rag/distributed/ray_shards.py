@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import socket
 import time
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from rlm_rag.distributed.part_loading import FolderSource, part_name
 from rlm_rag.distributed.placement import numbers_by_shard
 from rlm_rag.distributed.ray_node import Assignment, Failed, ShardHost, digest_of
 from rlm_rag.distributed.shard import Shard, ShardsLost
@@ -40,23 +43,30 @@ _MOST_LOST_SECONDS = 3600.0
 class RayShards:
     """The shards of a packed corpus as actors, which end with this process.
 
-    An actor that dies is started again, on a node that is left, with its documents sent from
-    the packed corpus once more; a shard is lost where that fails three times.
+    An actor that dies is started again, on a node that is left, with its documents loaded from
+    the `source`, or else sent from the packed corpus, once more; a shard is lost where that fails
+    three times.
     """
 
     def __init__(
-        self, corpus: PackedCorpus, count: int, *, origin: str = "", kept_root: str = ""
+        self,
+        corpus: PackedCorpus,
+        count: int,
+        *,
+        origin: str = "",
+        kept_root: str = "",
+        source: FolderSource | None = None,
     ) -> None:
         self._corpus = corpus
+        self._source = source
         self._numbers = numbers_by_shard(corpus, count)
         self._assignments = [
-            Assignment(
-                f"{origin} (shard {at} of {count})" if origin else "",
-                kept_root,
-                numbers,
-                digest_of(corpus, numbers),
+            replace(unknown, numbers=numbers, digest=digest_of(corpus, numbers))
+            for unknown, numbers in zip(
+                assignments(count, origin=origin, kept_root=kept_root, source=source),
+                self._numbers,
+                strict=True,
             )
-            for at, numbers in enumerate(self._numbers)
         ]
         self._actors: dict[int, Any] = {}
         self._nodes: dict[int, str] = {}
@@ -70,6 +80,18 @@ class RayShards:
         """Return the shards that are lost, each with the reason."""
         now = time.monotonic()
         return {at: why for at, (why, until) in self._lost.items() if now < until}
+
+    def adopt(self, actors: Mapping[int, tuple[Any, str]]) -> None:
+        """Take over actors that have loaded their documents, and the nodes that they are on.
+
+        Raises:
+            RetrievalError: one cannot open what it has loaded.
+        """
+        for at, (actor, node) in actors.items():
+            self._actors[at], self._nodes[at] = actor, node
+        assigned = [actor.assign.remote(self._assignments[at]) for at, (actor, _) in actors.items()]
+        for reference in assigned:
+            got(reference)
 
     def ask(self, requests: Mapping[int, Callable[[Shard], R]]) -> Mapping[int, R]:
         """Return what each request gives, all asked at once.
@@ -87,7 +109,7 @@ class RayShards:
             asked = {at: self._actors[at].answer.remote(one) for at, one in left.items()}
             for at, reference in asked.items():
                 try:
-                    found[at] = cast(R, _got(reference))
+                    found[at] = cast(R, got(reference))
                 except RayActorError:
                     self._end(at)
                 except GetTimeoutError as error:
@@ -115,7 +137,7 @@ class RayShards:
         """
         for at, node in self._placed(numbers):
             self._nodes[at] = node
-            self._actors[at] = _started(self._assignments[at], node)
+            self._actors[at] = start_host(self._assignments[at], node)
         failed: dict[int, str] = {}
         for at in self._beginning(numbers, failed):
             try:
@@ -165,12 +187,16 @@ class RayShards:
 
     def _send(self, at: int) -> None:
         actor = self._actors[at]
+        if self._source is not None:
+            # There is nothing to send: it says why it could not load its documents itself.
+            got(actor.failed.remote())
+            return
         waiting: list[Any] = []
         for batch in self._batches(at):
             waiting.append(actor.add.remote(batch))
             if len(waiting) > 1:
-                _got(waiting.pop(0))
-        _got(actor.finish.remote())
+                got(waiting.pop(0))
+        got(actor.finish.remote())
 
     def _batches(self, at: int) -> Iterator[list[tuple[str, bytes, str | None]]]:
         corpus = self._corpus
@@ -197,7 +223,26 @@ class RayShards:
             self._lost[at] = why, time.monotonic() + seconds
 
 
-def _started(assignment: Assignment, node: str) -> Any:
+def assignments(
+    count: int, *, origin: str, kept_root: str, source: FolderSource | None
+) -> list[Assignment]:
+    """Return what shards are to hold, before it is known which documents those are."""
+    return [
+        Assignment(
+            origin + part_name(at, count) if origin else "",
+            kept_root,
+            array("Q"),
+            b"",
+            at,
+            count,
+            source,
+        )
+        for at in range(count)
+    ]
+
+
+def start_host(assignment: Assignment, node: str) -> Any:
+    """Start the actor of a shard on a node."""
     # Not detached: whatever becomes of this process, Ray ends the actor with it. It takes no
     # share of a processor that Ray counts, for it waits most of the time.
     return (
@@ -230,7 +275,13 @@ def nodes_up() -> list[str]:
     return up
 
 
-def _got(reference: Any) -> Any:
+def got(reference: Any) -> Any:
+    """Wait for what an actor gives.
+
+    Raises:
+        RetrievalError: it failed.
+        RayError: it died, or takes too long.
+    """
     try:
         value = ray.get(reference, timeout=_ANSWER_SECONDS)
     except RayTaskError as error:

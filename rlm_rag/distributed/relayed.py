@@ -35,16 +35,19 @@ class RelayedRetriever:
         return result
 
     async def _held(self, numbers: Sequence[int], holes: Holes) -> HoldResult:
-        lacking: list[int] = []
-        why: str | None = None
-        for number in numbers:
-            try:
-                data = await self._node.ask(HoldRequest((number,)))
-                await asyncio.to_thread(holes.fill, number, data)
-            except (RetrievalError, PackedCorpusError) as error:
-                lacking.append(number)
-                why = str(error)
-        return HoldResult(tuple(lacking), why)
+        why = await asyncio.gather(*(self._lacking(number, holes) for number in numbers))
+        said = [one for one in why if one is not None]
+        lacking = (number for number, one in zip(numbers, why, strict=True) if one is not None)
+        return HoldResult(tuple(lacking), said[0] if said else None)
+
+    async def _lacking(self, number: int, holes: Holes) -> str | None:
+        """Fetch a text; return why that cannot be."""
+        try:
+            data = await self._node.ask(HoldRequest((number,)))
+            await asyncio.to_thread(holes.fill, number, data)
+        except (RetrievalError, PackedCorpusError) as error:
+            return str(error)
+        return None
 
     async def aclose(self) -> None:
         """Nothing of it is open here."""

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from rlm_rag.distributed.cluster import LOCAL, NO_RAY, RAY_HINT, Cluster
+from rlm_rag.distributed.part_loading import FolderSource
 from rlm_rag.errors import MissingExtraError
 from rlm_rag.indexes.retriever import ProcessRetriever
 
@@ -27,10 +28,12 @@ class ShardsRetriever(ProcessRetriever):
         *,
         origin: str = "",
         kept_root: Path | None = None,
+        source: FolderSource | None = None,
     ) -> None:
         """What nodes hold of `origin` they keep in their cache folder, without one nothing.
 
-        `kept_root` is that folder on a cluster of this machine alone.
+        `kept_root` is that folder on a cluster of this machine alone. What lies in a `source`
+        shards load themselves; the first request then makes the packed corpus.
         """
         own = kept_root if cluster.address == LOCAL else None
         self._begin(
@@ -40,6 +43,7 @@ class ShardsRetriever(ProcessRetriever):
             str(cluster.shard_count or 0),
             origin,
             str(own.absolute()) if own else "",
+            "" if source is None else source.to_json(),
             start_seconds=_START_SECONDS,
         )
         # How Ray encrypts and authenticates is said there; what workers find it starts, here.
@@ -49,7 +53,7 @@ class ShardsRetriever(ProcessRetriever):
 
     def check(self) -> None:
         """Raise `MissingExtraError` without Ray: a run whose searches fail has found nothing."""
-        if find_spec("ray") is None:
+        if not has_ray():
             raise MissingExtraError(NO_RAY, hint=RAY_HINT)
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
@@ -61,3 +65,8 @@ class ShardsRetriever(ProcessRetriever):
                 await process.wait()
                 return
         await super()._stop(process)
+
+
+def has_ray() -> bool:
+    """Whether Ray is installed here."""
+    return find_spec("ray") is not None

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from rlm_rag.distributed.gathering import GatheringAnswerer
 from rlm_rag.distributed.joining import join, leave
+from rlm_rag.distributed.part_loading import FolderSource
+from rlm_rag.holes import Holes
 from rlm_rag.indexes.server import serve
 from rlm_rag.packed import PackedCorpus
 
@@ -15,17 +17,34 @@ if TYPE_CHECKING:
     from rlm_rag.indexes.index import Progress
 
 
-def main(packed_path: str, address: str, count: str, origin: str, kept_root: str) -> None:
-    """Serve one packed corpus until stdin ends, in `count` shards, or one for each node (0)."""
+def main(
+    packed_path: str, address: str, count: str, origin: str, kept_root: str, source: str
+) -> None:
+    """Serve one packed corpus until stdin ends, in `count` shards, or one for each node (0).
+
+    Where it is not there yet, shards load the `source`, and it is written with holes.
+    """
 
     def opened(_told: Progress) -> GatheringAnswerer:
         nodes = join(address)
         # Not before: Ray is read from its environment.
+        from rlm_rag.distributed.ray_loading import load_on_nodes
         from rlm_rag.distributed.ray_shards import RayShards
 
-        corpus = PackedCorpus.open(Path(packed_path))
-        shards = RayShards(corpus, int(count) or nodes, origin=origin, kept_root=kept_root)
-        return GatheringAnswerer(corpus, shards)
+        path, shard_count = Path(packed_path), int(count) or nodes
+        folders = FolderSource.from_json(source) if source else None
+        shards, loaded = None, None
+        if folders is not None and not path.exists():
+            shards, loaded = load_on_nodes(
+                path, shard_count, folders, origin=origin, kept_root=kept_root
+            )
+        corpus = PackedCorpus.open(path)
+        if shards is None:
+            shards = RayShards(
+                corpus, shard_count, origin=origin, kept_root=kept_root, source=folders
+            )
+        holes = Holes(path) if corpus.has_holes else None
+        return GatheringAnswerer(corpus, shards, holes=holes, loaded=loaded)
 
     serve(opened, leave)
 

@@ -62,6 +62,10 @@ class Shard:
         """Return the definitions of a text, read as `path` names it."""
         return self._holdings.outlined_text(path, data)
 
+    def texts(self, numbers: Sequence[int]) -> list[bytes]:
+        """Return the texts of documents as UTF-8."""
+        return [bytes(self._corpus.content_bytes(self._own(number))) for number in numbers]
+
     def read(self, request: ReadRequest) -> TextResult:
         """Return lines of a document."""
         return self._holdings.read(request)

@@ -69,6 +69,10 @@ class LoopThread:
             future.cancel()
             raise
 
+    def is_current(self) -> bool:
+        """Whether the caller runs on the loop, which it must not keep waiting."""
+        return self._thread is threading.current_thread()
+
     async def awaited(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Return what `coroutine` comes to, run on the loop, whichever loop awaits it.
 

@@ -16,6 +16,7 @@ from rlm_rag.engine.added import PREFIX
 from rlm_rag.engine.arguments import bind
 from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.coverage import Coverage
+from rlm_rag.engine.fetching import FETCH, Fetching
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.sameness import asked as digest
 from rlm_rag.engine.view import View
@@ -79,10 +80,6 @@ def _repo_map(focus: str | None = None, budget_chars: int = 4000) -> Request:
     return RepoMapRequest(focus=focus, budget_chars=budget_chars)
 
 
-def _fetched(number: int, itself: bool) -> Mapping[str, Any]:
-    return {"number": number, "itself": itself}
-
-
 _REQUESTS: Mapping[str, Callable[..., Request]] = {
     "search": _search,
     "grep_context": _grep,
@@ -92,8 +89,6 @@ _REQUESTS: Mapping[str, Callable[..., Request]] = {
     "repo_map": _repo_map,
 }
 RETRIEVAL_NAMES = tuple(_REQUESTS)
-FETCH = "fetch"
-"""By what `context` asks for the text of a document that lies elsewhere; no block knows of it."""
 WAITING = frozenset(
     (
         "llm_query",
@@ -146,6 +141,7 @@ class Services:
         self._again = again
         self._run_id = run_id
         self._view = view
+        self._fetching = Fetching(view)
         self._handlers = handlers
         self._recorder = recorder
         self._coverage = coverage
@@ -167,7 +163,7 @@ class Services:
         """
         if call.name == FETCH:
             # Where a text lies is no part of what a run does: it has no place in a trace.
-            return ServiceReply(await self._fetch(**bind(FETCH, call.args, call.kwargs, _fetched)))
+            return ServiceReply(await self._fetched(call))
         seq = self._next_seq(call.block)
         if call.name in _REQUESTS:
             return await self._retrieve(call, seq)
@@ -188,14 +184,12 @@ class Services:
         self._record_served(call, seq, asked, reply, None)
         return reply
 
-    async def _fetch(self, number: int, itself: bool) -> str | None:
-        """Have a text in the worker's map; return it `itself` where that has not helped."""
-        corpus = self._view.corpus
-        if not 0 <= number < len(corpus):
-            raise ServiceError("argument", f"there is no document {number}")
+    async def _fetched(self, call: ServiceCall) -> str | None:
+        arguments = bind(FETCH, call.args, call.kwargs, self._fetching.fetch)
         try:
-            await self._view.hold([number])
-            return corpus[number].content if itself else None
+            return await self._fetching.fetch(**arguments)
+        except IndexError as error:
+            raise ServiceError("argument", f"there is no document {error}") from error
         except RlmRagError as error:
             raise ServiceError(error.kind, _with_hint(error)) from error
 

@@ -111,16 +111,19 @@ class View:
         every = list(values)
         return (every[number] for number in self.numbers)
 
-    async def hold(self, documents: Iterable[int | str]) -> None:
+    async def hold(self, documents: Sequence[int | str], *, ahead: Sequence[int] = ()) -> None:
         """Have the texts of documents of the corpus, by number or path, on this machine.
 
         Most corpora are; of one that is not, `text` and the check of citations need them held.
+        What may be wanted after them is fetched `ahead`, where that goes well.
 
         Raises:
             RetrievalError: one cannot be fetched from where it lies.
         """
-        why = await self._lacking(documents)
-        if why is not None:
+        if not self.corpus.lacking(documents):
+            return
+        why = await self._lacking((*documents, *ahead))
+        if why is not None and self.corpus.lacking(documents):
             raise RetrievalError(why)
 
     async def hold_cited(self, text: str) -> None:

@@ -28,8 +28,9 @@ from rlm_rag.indexes.requests import (
     GrepRequest,
     GrepResult,
     HoldRequest,
-    HoldResult,
     IndexRequest,
+    LoadRequest,
+    LoadResult,
     OutlineRequest,
     PathsRequest,
     ReadRequest,
@@ -135,9 +136,10 @@ class Answerer:
             return self._borders(request)
         if isinstance(request, PathsRequest):
             return select(self._corpus, request)
+        if isinstance(request, LoadRequest):
+            return LoadResult()
         if isinstance(request, HoldRequest):
-            # What it answers about is on its machine.
-            return HoldResult()
+            return self._holdings.hold(request.numbers)
         if isinstance(request, IndexRequest):
             return self._holdings.described(verify=request.verify)
         try:

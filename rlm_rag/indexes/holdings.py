@@ -16,6 +16,7 @@ from rlm_rag.indexes.read import read
 from rlm_rag.indexes.requests import (
     GrepRequest,
     GrepResult,
+    HoldResult,
     IndexResult,
     ReadRequest,
     SymbolsRequest,
@@ -80,6 +81,10 @@ class Holdings(Definitions, Protocol):
 
     def described(self, *, verify: bool) -> IndexResult:
         """Bring the search index up to date, and describe it; with `verify`, read all of it."""
+        ...
+
+    def hold(self, numbers: Sequence[int]) -> HoldResult:
+        """Have the texts of documents in the packed file of this machine."""
         ...
 
     def go_on(self, seconds: float) -> bool:
@@ -208,6 +213,10 @@ class OwnHoldings:
             folder=None if folder is None or self._store.note else str(folder),
             note=self._store.note,
         )
+
+    def hold(self, numbers: Sequence[int]) -> HoldResult:
+        """Nothing has to be done: all texts are in the packed file."""
+        return HoldResult()
 
     def go_on(self, seconds: float) -> bool:
         """Parse documents that a request left for lack of time; return whether more are left."""

@@ -91,6 +91,11 @@ class IndexRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """Load the source where it is to lie, unless that was done; other requests do so as well."""
+
+
+@dataclass(frozen=True, slots=True)
 class HoldRequest:
     """Fetch the texts of the documents of these numbers, from where they lie, to this machine."""
 
@@ -127,7 +132,7 @@ class ExplainRequest:
 
 
 # What a caller who owns the index may ask as well; no REPL can.
-AnyRequest = Request | IndexRequest | ExplainRequest
+AnyRequest = Request | IndexRequest | ExplainRequest | LoadRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +259,18 @@ class PathsResult:
 
 @dataclass(frozen=True, slots=True)
 class HoldResult:
-    """The texts are here, but for those of the documents `lacking`, of which `note` says why."""
+    """The texts are here, but for those `lacking`; `note` says why, of the first of them."""
 
     lacking: tuple[int, ...] = ()
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """What was left out of a source, each path with its reason, and what was guessed."""
+
+    skipped: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
     note: str | None = None
 
 
@@ -269,6 +283,7 @@ Result = (
     | PathsResult
     | IndexResult
     | HoldResult
+    | LoadResult
 )
 
 

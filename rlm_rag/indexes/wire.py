@@ -19,6 +19,8 @@ from rlm_rag.indexes.requests import (
     HoldResult,
     IndexRequest,
     IndexResult,
+    LoadRequest,
+    LoadResult,
     OutlineRequest,
     PathsRequest,
     PathsResult,
@@ -45,6 +47,7 @@ _REQUESTS: dict[str, type[AnyRequest]] = {
         BordersRequest,
         PathsRequest,
         HoldRequest,
+        LoadRequest,
         IndexRequest,
         ExplainRequest,
     )
@@ -67,7 +70,7 @@ def to_json(result: Result) -> Any:
         return list(map(_fields, result.symbols))
     if isinstance(result, BordersResult):
         return [list(border) for border in result.borders]
-    if isinstance(result, IndexResult | HoldResult):
+    if isinstance(result, IndexResult | HoldResult | LoadResult):
         return _fields(result)
     if isinstance(result, PathsResult):
         return {name: list(paths) for name, paths in result.found.items()}
@@ -161,6 +164,9 @@ def decode_result(line: bytes) -> tuple[int, Result | RetrievalError]:
         case "BordersResult":
             borders = tuple((line, depth) for line, depth in fields["borders"])
             return number, BordersResult(borders, fields["note"])
+        case "LoadResult":
+            skipped = tuple((path, reason) for path, reason in fields["skipped"])
+            return number, LoadResult(skipped, tuple(fields["warnings"]), fields["note"])
         case "HoldResult":
             return number, HoldResult(tuple(fields["lacking"]), fields["note"])
         case "IndexResult":

@@ -15,11 +15,15 @@ from rlm_rag.loaders.secrets import SECRET_REASON, may_hold_secrets
 
 @dataclass(slots=True)
 class Intake:
-    """Takes the files of one source that its options choose, up to their limits."""
+    """Takes the files of one source that its options choose, up to their limits.
+
+    Those that it does not own, by their paths, are neither taken nor told of.
+    """
 
     options: LoadOptions
     report: LoadReport
     memory: FileMemory
+    owns: Callable[[str], bool] = lambda path: True
     _selects: Callable[[str], bool] = field(init=False)
     _is_limited: bool = field(init=False)
     _files: int = 0
@@ -36,7 +40,7 @@ class Intake:
 
     def is_new(self, path: str, location: str) -> bool:
         """Tell whether the options choose a file that no earlier load remembers as it is."""
-        return self._selects(path) and not self.memory.remembers(path, location)
+        return self.owns(path) and self._selects(path) and not self.memory.remembers(path, location)
 
     def read(self, path: str, location: str) -> list[Entry]:
         """Return the documents of the file at `location`, which `wants` has let pass."""
@@ -64,6 +68,8 @@ class Intake:
         return read_file(path, location, self.report, max_file_bytes=limit, status=status)
 
     def _passes(self, path: str, reason: str | None = None) -> bool:
+        if not self.owns(path):
+            return False
         if not self._selects(path):
             reason = NOT_SELECTED
         elif reason is None and self._is_limited:

@@ -33,10 +33,14 @@ class NotKept(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where corpora are kept, and whether to read every file again and compare it."""
+    """Where corpora are kept, and whether to read every file again and compare it.
+
+    The sources used longest ago go where all of them take more than `most_bytes`.
+    """
 
     root: Path
     verify: bool = False
+    most_bytes: int = kept.MAX_KEPT_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,11 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
             folder, before_path, stamp()
         )
         known = None if keeping.verify else before
-        if not _amended(known, reading, packed_path, folder, origin):
+        if not _amended(known, reading, packed_path, folder, origin, keeping.most_bytes):
             files: list[ReadFile | None] = []
             begun = Begun(folder, origin, files, reading.memory, stamp(), before=before)
             version = _pack(reading, packed_path, before, files, begun, verify=keeping.verify)
-            _keep(version, folder, origin, reading.report, before)
+            _keep(version, folder, origin, reading.report, before, keeping.most_bytes)
             begun.remove()
         return Corpus(
             packed_path,
@@ -96,7 +100,12 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
 
 
 def _amended(
-    before: KeptCorpus | None, reading: Reading, packed_path: Path, folder: Path, origin: str
+    before: KeptCorpus | None,
+    reading: Reading,
+    packed_path: Path,
+    folder: Path,
+    origin: str,
+    most_bytes: int,
 ) -> bool:
     """Come to the result by what is kept and the files that changed; False where that is not all.
 
@@ -118,7 +127,13 @@ def _amended(
         new_path = packed_path if amended.has_new_texts else None
         with _told_if_not(folder, report):
             keep_again(
-                folder, origin, before, amended.statuses, stamp=stamp(), packed_path=new_path
+                folder,
+                origin,
+                before,
+                amended.statuses,
+                stamp=stamp(),
+                packed_path=new_path,
+                most_bytes=most_bytes,
             )
     _end(before, None if amended.has_new_texts else packed_path)
     return True
@@ -192,11 +207,12 @@ def _keep(
     origin: str,
     report: LoadReport,
     before: KeptCorpus | None,
+    most_bytes: int,
 ) -> None:
     if not version.files or not _has_room(version.packed_path):
         return
     with _told_if_not(folder, report):
-        keep(folder, origin, version, stamp=stamp(), before=before)
+        keep(folder, origin, version, stamp=stamp(), before=before, most_bytes=most_bytes)
 
 
 @contextmanager

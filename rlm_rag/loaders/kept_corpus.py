@@ -213,9 +213,17 @@ class KeptCorpus:
 
 
 def keep(
-    folder: Path, origin: str, version: CorpusVersion, *, stamp: bytes, before: KeptCorpus | None
+    folder: Path,
+    origin: str,
+    version: CorpusVersion,
+    *,
+    stamp: bytes,
+    before: KeptCorpus | None,
+    most_bytes: int,
 ) -> None:
     """Keep a version in place of the one before; nothing is written where nothing is new.
+
+    Other sources go where all take more than `most_bytes`.
 
     Raises:
         OSError: the folder cannot be written.
@@ -232,7 +240,7 @@ def keep(
         kept.mark_used(folder)
         return
     table = written_table(version, _named(version.packed_path, name), stamp=stamp)
-    _put(folder, origin, name, table, None if old else version.packed_path)
+    _put(folder, origin, name, table, None if old else version.packed_path, most_bytes)
 
 
 def keep_again(
@@ -243,10 +251,12 @@ def keep_again(
     *,
     stamp: bytes,
     packed_path: Path | None,
+    most_bytes: int,
 ) -> None:
     """Keep what there was, of which the files of some rows have other statuses.
 
-    Their texts are otherwise, too, where there is another packed file.
+    Their texts are otherwise, too, where there is another packed file. Other sources go where
+    all take more than `most_bytes`.
 
     Raises:
         OSError: the folder cannot be written.
@@ -254,10 +264,17 @@ def keep_again(
     name = before.name if packed_path is None else kept.fresh_name(PACKED_SUFFIX)
     told = _named(packed_path, name) if packed_path is not None else {}
     table = encoded_table(before.numbers_with(statuses), before.told | told, stamp)
-    _put(folder, origin, name, table, packed_path)
+    _put(folder, origin, name, table, packed_path, most_bytes)
 
 
-def _put(folder: Path, origin: str, name: str, table: bytes, packed_path: Path | None) -> None:
+def _put(
+    folder: Path,
+    origin: str,
+    name: str,
+    table: bytes,
+    packed_path: Path | None,
+    most_bytes: int,
+) -> None:
     kept.prepare(folder, origin)
     if packed_path is not None:
         sync(packed_path)
@@ -267,7 +284,7 @@ def _put(folder: Path, origin: str, name: str, table: bytes, packed_path: Path |
     kept.write(folder / _TABLE, lambda file: file.write(table))
     kept.mark_used(folder)
     _remove_older(folder, name, replaced)
-    kept.evict(folder.parent, kept.MAX_KEPT_BYTES, spared=folder)
+    kept.evict(folder.parent, most_bytes, spared=folder)
 
 
 @cache

@@ -101,7 +101,7 @@ def _open_named(source: str | os.PathLike[str], intake: Intake) -> OpenedSource:
         raise SourceError("A path of bytes cannot be loaded.", hint="Use os.fsdecode on it.")
     if not named:
         raise SourceError("The source is an empty string.", hint="Give a path; `.` is this folder.")
-    location = _expand(named)
+    location = expand(named)
     try:
         mode = location.stat().st_mode
     except (OSError, ValueError) as error:
@@ -144,7 +144,7 @@ def _open_otherwise(source: str, intake: Intake) -> OpenedSource | None:
     if isinstance(found, str):
         return _open_named(found, intake)
     if found is None:
-        _check_start(_expand(source))
+        _check_start(expand(source))
     return found or _open_at_revision(source, intake) or _open_glob(source, intake)
 
 
@@ -154,7 +154,7 @@ def _is_revision_path(source: str) -> bool:
     revision, colon, _ = rest.partition(":")
     if not (named and revision and colon) or "://" in source:
         return False
-    folder = _expand(named)
+    folder = expand(named)
     return folder.is_dir() and find_revision(str(folder), revision) is not None
 
 
@@ -162,7 +162,7 @@ def _open_at_revision(source: str, intake: Intake) -> OpenedSource | None:
     """Open `FOLDER@REVISION` or `FOLDER@FROM..TO`; the folder is this one where there is none."""
     places = [place for place, character in enumerate(source) if character == "@"]
     for place in reversed(places):
-        folder = _expand(source[:place] or ".")
+        folder = expand(source[:place] or ".")
         if not folder.is_dir():
             continue
         revision = find_revision(str(folder), source[place + 1 :])
@@ -183,7 +183,7 @@ def _open_glob(source: str, intake: Intake) -> OpenedSource | None:
     """Open the files that a glob names: those of the folder before its first star or bracket."""
     parts = source.split("/")
     plain = next((place for place, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
-    folder = _expand("/".join(parts[:plain]) or ("/" if source.startswith("/") else "."))
+    folder = expand("/".join(parts[:plain]) or ("/" if source.startswith("/") else "."))
     if plain == len(parts) or not folder.is_dir():
         return None
     pattern = "/".join(parts[plain:])
@@ -291,7 +291,8 @@ def _missing(named: str, location: Path, error: OSError | ValueError) -> SourceE
     return SourceError(f"No such file or folder: {shown}.", hint=hint)
 
 
-def _expand(named: str) -> Path:
+def expand(named: str) -> Path:
+    """Return the place of this machine that a name stands for, whether there is one or not."""
     # A user that is not known leaves the path as it is, and it is then missing.
     with suppress(RuntimeError):
         return Path(named).expanduser()

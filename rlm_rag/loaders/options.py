@@ -109,6 +109,11 @@ class LoadOptions:
         options.selector()
         return options
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether what is taken hangs on what came before it."""
+        return self.max_files is not None or self.max_total_bytes is not None
+
     def words(self) -> list[str]:
         """Return what differs from the defaults as a command line would say it."""
         words = [word for glob in self.include for word in ("--include", glob)]

@@ -6,8 +6,9 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Unpack
 
 from rlm_rag.corpus import Corpus
@@ -18,10 +19,13 @@ from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.keeping import Keeping, Reading, load_kept
 from rlm_rag.loaders.memory import FileMemory
 from rlm_rag.loaders.opened import OpenedSource
-from rlm_rag.loaders.opening import open_source, open_text
+from rlm_rag.loaders.opening import expand, open_source, open_text
 from rlm_rag.loaders.options import Entry, LoadArguments, LoadOptions, LoadReport, Progress
 from rlm_rag.loaders.paths import numbered_path
 from rlm_rag.loaders.stdin import STDIN
+
+NO_DOCUMENT = "no document in it"
+"""The warning of one of several sources."""
 
 Source = str | os.PathLike[str] | Mapping[str, str] | Iterable[object]
 
@@ -67,14 +71,60 @@ def load_corpus(
     return _pack(opened, options, report, memory, _origin([opened], options), keeping)
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the documents of a source, those that it `owns` by their paths; it may be empty.
+
+    `name` is what follows the origin of the whole where the part is kept.
+    """
+
+    name: str
+    owns: Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """A source that is folders of this machine alone, whose documents are in the order of paths.
+
+    `names` are the first parts of the paths of each, none where it is one folder without a name.
+    """
+
+    origin: str
+    places: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def find_folders(sources: Sequence[str], **given: Unpack[LoadArguments]) -> Folders | None:
+    """Return sources that can be loaded in parts, elsewhere; None where they cannot.
+
+    Raises:
+        UsageError: as `load_corpus`.
+    """
+    options = LoadOptions.of(given)
+    places = [str(expand(split_name(source)[1])) for source in sources]
+    if options.has_limits or not places or not all(map(os.path.isdir, places)):
+        return None
+    named = _open(sources, options, FileMemory())
+    names = tuple(one.name for one in named if one.name is not None)
+    origin = _origin([one.opened for one in named], options, names)
+    if origin is None:
+        return None
+    return Folders(origin, tuple(map(os.path.realpath, places)), names)
+
+
 def load_sources(
-    sources: Sequence[str], *, keeping: Keeping | None = None, **given: Unpack[LoadArguments]
+    sources: Sequence[str],
+    *,
+    keeping: Keeping | None = None,
+    part: Part | None = None,
+    **given: Unpack[LoadArguments],
 ) -> Corpus:
     """Load what a command line names: one source as `load_corpus` does, several under prefixes.
 
     Each of several has its last component as the first part of its paths (a single file is
     that component alone), `repo~2` or `file~2.py` on a collision; `NAME=SOURCE` chooses
-    another. Globs see the paths without it.
+    another. Globs see the paths without it. Only the documents of a `part` are read, where it is
+    given.
 
     Raises:
         SourceError, EmptyCorpusError, UsageError, PackedCorpusError, NotKept: as `load_corpus`.
@@ -82,25 +132,53 @@ def load_sources(
     options = LoadOptions.of(given)
     if not sources:
         raise UsageError("No source was given.")
-    chosen = [split_name(source) for source in sources]
     memory = FileMemory()
-    reports = [LoadReport() for _ in chosen]
-    opened = [
-        open_source(source, Intake(options, report, memory))
-        for (_, source), report in zip(chosen, reports, strict=True)
-    ]
-    if len(opened) == 1 and chosen[0][0] is None:
-        return _pack(opened[0], options, reports[0], memory, _origin(opened, options), keeping)
-    names = _unique(
-        [(name or one.name, one.is_document) for (name, _), one in zip(chosen, opened, strict=True)]
-    )
+    named = _open(sources, options, memory, part)
+    opened = [one.opened for one in named]
+    if len(named) == 1 and named[0].name is None:
+        report = named[0].report
+        return _pack(opened[0], options, report, memory, _origin(opened, options), keeping, part)
+    names = [one.name or "" for one in named]
     merged = LoadReport()
-    entries = _prefixed(list(zip(names, opened, reports, strict=True)), merged)
+    entries = _prefixed(named, merged, is_whole=part is None)
     label = "any of: " + ", ".join(one.label for one in opened)
     all_seen = all(one.sightings for one in opened)
     sightings = tuple(seen for one in opened for seen in one.sightings) if all_seen else ()
     joined = OpenedSource("documents", entries, "sources", label, sightings=sightings)
-    return _pack(joined, options, merged, memory, _origin(opened, options, names), keeping)
+    origin = _origin(opened, options, names)
+    return _pack(joined, options, merged, memory, origin, keeping, part)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A source that was opened; `name` is None for one alone that was given none."""
+
+    name: str | None
+    opened: OpenedSource
+    report: LoadReport
+
+
+def _open(
+    sources: Sequence[str], options: LoadOptions, memory: FileMemory, part: Part | None = None
+) -> list[_Named]:
+    chosen = [split_name(source) for source in sources]
+    intakes = [Intake(options, LoadReport(), memory) for _ in chosen]
+    opened = [
+        open_source(source, intake) for (_, source), intake in zip(chosen, intakes, strict=True)
+    ]
+    names: Sequence[str | None] = [None]
+    if len(opened) > 1 or chosen[0][0] is not None:
+        wanted = zip(chosen, opened, strict=True)
+        names = _unique([(name or one.name, one.is_document) for (name, _), one in wanted])
+    named = list(map(_Named, names, opened, (intake.report for intake in intakes)))
+    if part is not None:
+        for one, intake in zip(named, intakes, strict=True):
+            intake.owns = partial(_owns, part, one)
+    return named
+
+
+def _owns(part: Part, named: _Named, path: str) -> bool:
+    return part.owns(path if named.name is None else _path_in(named.name, path, named.opened))
 
 
 def check_source(source: str) -> None:
@@ -120,8 +198,11 @@ def _pack(
     memory: FileMemory,
     origin: str | None,
     keeping: Keeping | None,
+    part: Part | None = None,
 ) -> Corpus:
     entries = _watched(opened.entries, options.on_progress)
+    if part is not None and origin is not None:
+        origin += part.name
     if keeping is not None and origin is not None:
         reading = Reading(entries, opened.shape, report, memory, opened.sightings)
         corpus = load_kept(reading, origin, keeping)
@@ -133,7 +214,7 @@ def _pack(
             warnings=report.warnings,
             origin=origin,
         )
-    if len(corpus) == 0:
+    if len(corpus) == 0 and part is None:
         corpus.close()
         raise _empty(opened.label, options, report)
     return corpus
@@ -198,21 +279,20 @@ def _unique(wanted: Sequence[tuple[str, bool]]) -> list[str]:
     return names
 
 
-def _prefixed(
-    parts: list[tuple[str, OpenedSource, LoadReport]], merged: LoadReport
-) -> Iterator[Entry]:
-    for name, opened, report in parts:
-        taken = 0
+def _prefixed(parts: list[_Named], merged: LoadReport, *, is_whole: bool) -> Iterator[Entry]:
+    for one in parts:
+        name, opened, taken = one.name or "", one.opened, 0
         for entry in opened.entries:
             path = _path_in(name, entry.path, opened)
             yield entry._replace(path=path)
             taken += 1
         merged.skipped += [
-            replace(one, path=_path_in(name, one.path, opened)) for one in report.skipped
+            replace(skipped, path=_path_in(name, skipped.path, opened))
+            for skipped in one.report.skipped
         ]
-        merged.warnings += [_warning_in(name, warning, opened) for warning in report.warnings]
-        if taken == 0:
-            merged.warn(name, "no document in it")
+        merged.warnings += [_warning_in(name, warning, opened) for warning in one.report.warnings]
+        if taken == 0 and is_whole:
+            merged.warn(name, NO_DOCUMENT)
 
 
 def _warning_in(name: str, warning: str, opened: OpenedSource) -> str:

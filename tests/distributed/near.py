@@ -6,8 +6,11 @@ import asyncio
 import contextvars
 import itertools
 import pickle
+import re
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 from rlm_rag.distributed.desk import Desk, Terms
@@ -26,6 +29,8 @@ from rlm_rag.distributed.work import (
 )
 from rlm_rag.errors import ClusterError, RlmRagError
 from rlm_rag.holes import pieces_of
+from rlm_rag.trace.events import RunStarted
+from rlm_rag.trace.reader import Trace
 
 
 class NearLine:
@@ -164,3 +169,18 @@ async def _answer(node: Node, question: Question, listener: Listener) -> None:
     except RlmRagError as error:
         answer = Failed(error)
     node.answered(question.number, pickle.loads(pickle.dumps(answer)))
+
+
+def by_run(trace: Trace) -> dict[str, list[str]]:
+    """Return the events of each run without what differs from run to run, children by task."""
+    root = trace.of_type(RunStarted)[0].run
+    names = {each.run: each.question for each in trace.of_type(RunStarted)}
+    found = defaultdict(list)
+    for record in trace.records:
+        event = {"type": record.event.type, **asdict(record.event)}
+        name = "root" if event["run"] == root else names[event["run"]]
+        for varying in ("run", "parent", "seconds", "waited_seconds", "coverage"):
+            event.pop(varying, None)
+        # How many calls are left at a moment hangs on which of the others were made by then.
+        found[name].append(re.sub(r"[Ll]eft\W+(calls\W+)?\d+", "", str(event)))
+    return found

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ from rlm_rag.errors import PackedCorpusError, SandboxUnavailableError
 from rlm_rag.holes import Holes
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.trace.events import Answered, CallSent, ReplyReceived, RunStarted
-from rlm_rag.trace.reader import Trace, read_trace
+from rlm_rag.trace.reader import read_trace
 from tests.engine.play import DOCUMENTS, block, play, told_root
 from tests.servers.loopback import Step, failed
 from tests.servers.openai_chat import OpenAiChatServer
 
-from .near import NearFanOut
+from .near import NearFanOut, by_run
 
 BATCH = (
     "replies = rlm_query_batched([f'Look for {word}.' for word in ('backoff', 'lookup', 'Guide')],"
@@ -69,21 +68,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchableCorpu
         file.write_text(text)
     with rlm_rag.load(root) as loaded:
         yield loaded
-
-
-def by_run(trace: Trace) -> dict[str, list[str]]:
-    """Return the events of each run without what differs from run to run, children by task."""
-    root = trace.of_type(RunStarted)[0].run
-    names = {each.run: each.question for each in trace.of_type(RunStarted)}
-    found = defaultdict(list)
-    for record in trace.records:
-        event = {"type": record.event.type, **asdict(record.event)}
-        name = "root" if event["run"] == root else names[event["run"]]
-        for varying in ("run", "parent", "seconds", "waited_seconds", "coverage"):
-            event.pop(varying, None)
-        # How many calls are left at a moment hangs on which of the others were made by then.
-        found[name].append(re.sub(r"[Ll]eft\W+(calls\W+)?\d+", "", str(event)))
-    return found
 
 
 def test_answers_and_traces_are_those_of_children_here(

@@ -16,6 +16,7 @@ from rlm_rag.distributed.gathering import GatheringAnswerer
 from rlm_rag.distributed.placement import numbers_by_shard, owner_of
 from rlm_rag.distributed.shard import Shard, ShardsLost
 from rlm_rag.errors import RetrievalError
+from rlm_rag.holes import Holes, write_holes
 from rlm_rag.indexes import parsers as parsing
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.holdings import OwnHoldings
@@ -152,16 +153,26 @@ def packed(folder: Path, name: str, documents: Mapping[str, str]) -> PackedCorpu
 
 @contextmanager
 def in_shards(
-    folder: Path, parsers: Parsers, documents: Mapping[str, str], count: int
+    folder: Path,
+    parsers: Parsers,
+    documents: Mapping[str, str],
+    count: int,
+    *,
+    has_holes: bool = False,
 ) -> Iterator[tuple[GatheringAnswerer, LocalShards]]:
+    """Shards that answer; with holes the texts are in them alone, at `holes` in the folder."""
     corpus = packed(folder, "whole", documents)
     shards = []
     for at, numbers in enumerate(numbers_by_shard(corpus, count)):
         mine = {corpus.path(number): corpus.content(number) for number in numbers}
         part = packed(folder, f"part{at}", mine)
         shards.append(Shard(part, OwnHoldings(part, parsers=parsers), numbers))
-    local = LocalShards(shards)
-    gathering = GatheringAnswerer(corpus, local)
+    local, holes = LocalShards(shards), None
+    if has_holes:
+        write_holes(corpus, folder / "holes")
+        corpus.close()
+        corpus, holes = PackedCorpus.open(folder / "holes"), Holes(folder / "holes")
+    gathering = GatheringAnswerer(corpus, local, holes=holes)
     yield gathering, local
     gathering.close()
 
@@ -174,17 +185,19 @@ def answered(answerer: Answerer | GatheringAnswerer, request: AnyRequest) -> obj
 
 
 @settings(max_examples=25, deadline=None)
-@given(CORPORA, st.integers(1, 5), st.lists(REQUESTS, min_size=1, max_size=6))
+@given(CORPORA, st.integers(1, 5), st.booleans(), st.lists(REQUESTS, min_size=1, max_size=6))
 def test_shards_answer_as_the_whole(
     tmp_path_factory: pytest.TempPathFactory,
     parsers: Parsers,
     documents: dict[str, str],
     count: int,
+    has_holes: bool,
     requests: list[AnyRequest],
 ) -> None:
     folder = tmp_path_factory.mktemp("shards")
     whole = Answerer.of(packed(folder, "alone", documents), parsers=parsers)
-    with in_shards(folder, parsers, documents, count) as (gathering, _):
+    spread = in_shards(folder, parsers, documents, count, has_holes=has_holes)
+    with spread as (gathering, _):
         for request in requests:
             expected, found = answered(whole, request), answered(gathering, request)
             assert found == expected

@@ -19,7 +19,7 @@ from rlm_rag import ask
 from rlm_rag.api import SearchableCorpus, load
 from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.distributed.placement import owner_of
-from rlm_rag.errors import MissingExtraError, RetrievalError, UsageError
+from rlm_rag.errors import MissingExtraError, NotHeldError, RetrievalError, UsageError
 from rlm_rag.indexes.requests import (
     GrepRequest,
     IndexRequest,
@@ -175,8 +175,9 @@ def test_a_driver_that_is_killed_leaves_nothing_running(mark: str) -> None:
     assert none_left(mark)
 
 
-def spread_over(nodes: Any, source: Path, count: int) -> SearchableCorpus:
-    return load(source, keep=False, shards=f"ray:{nodes.address}", shard_count=count)
+def spread_over(nodes: Any, source: Path, count: int, **options: Any) -> SearchableCorpus:
+    where = f"ray:{nodes.address}"
+    return load(source, keep=False, shards=where, shard_count=count, **options)
 
 
 @pytest.mark.deep
@@ -214,7 +215,8 @@ def test_a_shard_that_cannot_be_made_again_is_named(
 ) -> None:
     for letter in "abcdef":
         (tmp_path / f"{letter}.py").write_text(f"def load_{letter}(): pass\n")
-    with spread_over(cluster, tmp_path, 3) as spread:
+    # With a limit it is loaded here, and sent.
+    with spread_over(cluster, tmp_path, 3, max_files=99) as spread:
         assert len(spread.search("load", 10)) == 6
         killed = hosts(mark)
         # What its documents would be sent again from is damaged.
@@ -230,3 +232,40 @@ def test_a_shard_that_cannot_be_made_again_is_named(
         lost = int(result.note.split()[3])
         left = {f"{letter}.py" for letter in "abcdef" if owner_of(f"{letter}.py", 3) != lost}
         assert {hit.path for hit in result.hits} == left
+
+
+@pytest.mark.deep
+@ray_tests
+def test_shards_load_their_documents_and_give_their_texts_until_the_source_has_changed(
+    mark: str, cluster: Any, tmp_path: Path
+) -> None:
+    texts = {f"{letter}.py": f"def load_{letter}(): pass\n" for letter in "abcdefgh"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\x00")
+    with load(tmp_path, keep=False) as whole, spread_over(cluster, tmp_path, 3) as spread:
+        assert b"def load_" not in spread.packed_path.read_bytes()
+        assert spread.fingerprint == whole.fingerprint
+        assert (spread.skipped, spread.warnings) == (whole.skipped, whole.warnings) != ((), ())
+        assert [owner_of(name, 3) for name in ("a.py", "b.py", "d.py")] == [0, 1, 0]
+        assert spread["a.py"].content == texts["a.py"]
+        for host in hosts(mark):
+            os.kill(host, signal.SIGKILL)
+        # They are loaded again, whoever has died.
+        assert spread["b.py"].content == texts["b.py"]
+        answer = ask(spread, "Where is load_c?", **OFFLINE)
+        assert answer.citations
+        assert all(each.verified for each in answer.citations)
+        (tmp_path / "a.py").write_text("def load_other(): pass\n")
+        for host in hosts(mark):
+            os.kill(host, signal.SIGKILL)
+        result = spread.retrieve(SearchRequest("load", 10))
+        assert isinstance(result, SearchResult)
+        why = "it cannot be started: its documents have changed since they were loaded"
+        assert result.note == f"partial: without shard 0 ({why}) of 3 shards"
+        left = {name for name in texts if owner_of(name, 3) != 0}
+        assert {hit.path for hit in result.hits} == left
+        # What had come stays, and of the rest it is said why it does not come.
+        assert spread["a.py"].content == texts["a.py"]
+        with pytest.raises(NotHeldError, match="documents have changed"):
+            spread["d.py"]

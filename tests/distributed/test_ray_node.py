@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from array import array
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from rlm_rag.distributed.part_loading import FolderSource
 from rlm_rag.distributed.ray_node import Assignment, Failed, ShardHost, digest_of
 from rlm_rag.distributed.shard import Shard
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import GrepRequest, IndexResult
 from rlm_rag.kept import list_kept
+from rlm_rag.loaders.source import find_folders
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import pack
 
@@ -96,3 +100,59 @@ def test_a_document_that_is_sent_twice_is_refused(assignment: Assignment) -> Non
     failed = host.add([*DOCUMENTS, DOCUMENTS[0]])
     assert isinstance(failed, Failed)
     assert "a.py" in failed.message
+
+
+@pytest.fixture
+def unknown(tmp_path: Path) -> Assignment:
+    for name, text in TEXTS.items():
+        (tmp_path / "source").mkdir(exist_ok=True)
+        (tmp_path / "source" / name).write_bytes(text.encode())
+    found = find_folders([str(tmp_path / "source")])
+    assert found is not None
+    source = FolderSource.of(found, verify=False)
+    root = str(tmp_path / "cache" / "kept")
+    return Assignment("here (shard 0 of 1)", root, array("Q"), b"", 0, 1, source)
+
+
+def assigned(unknown: Assignment, host: ShardHost) -> Assignment:
+    assert host.begin()
+    assert host.failed() is None
+    told = host.loaded()
+    assert [one.path for one in told.documents] == sorted(TEXTS)
+    digest = hashlib.sha256(b"".join(one.digest for one in told.documents)).digest()
+    return replace(unknown, numbers=array("Q", [3, 5, 7]), digest=digest)
+
+
+def test_a_shard_loads_its_documents_before_it_is_known_which_they_are(
+    unknown: Assignment,
+) -> None:
+    host = ShardHost(unknown)
+    known = assigned(unknown, host)
+    assert host.assign(known) is None
+    assert host.answer(partial(Shard.texts, numbers=[5])) == [TEXTS["b.py"].encode()]
+    assert host.answer(partial(Shard.described, verify=False)).added == 3
+    # The next one that takes its place loads them by itself, and indexes nothing again.
+    after = ShardHost(known)
+    assert after.begin()
+    assert after.answer(partial(Shard.described, verify=False)).added == 0
+
+
+def test_a_shard_whose_documents_have_changed_says_so(unknown: Assignment) -> None:
+    known = assigned(unknown, ShardHost(unknown))
+    assert unknown.source is not None
+    place = Path(unknown.source.places[0])
+    (place / "b.py").write_text("def other(): pass\n")
+    host = ShardHost(known)
+    assert not host.begin()
+    assert host.failed() == Failed("its documents have changed since they were loaded", None)
+
+
+def test_a_shard_without_the_folder_says_so(unknown: Assignment) -> None:
+    assert unknown.source is not None
+    Path(unknown.source.places[0]).rename(Path(unknown.kept_root).parent.parent / "moved")
+    for keeps in (unknown, replace(unknown, origin="")):
+        host = ShardHost(keeps)
+        assert not host.begin()
+        failed = host.failed()
+        assert failed is not None
+        assert "is not on a node" in failed.message

@@ -1,0 +1,54 @@
+"""Texts that lie elsewhere, fetched for a worker whose `context` comes upon them."""
+
+from __future__ import annotations
+
+from rlm_rag.engine.view import View
+
+FETCH = "fetch"
+"""By what `context` asks for a text; no block knows of it."""
+
+# A block that reads on in order, which most do, gets so many documents ahead, or so much text:
+# a way to a shard and back takes longer than to bring them.
+_MOST_AHEAD = 256
+_LEAST_AHEAD = 4
+_MOST_AHEAD_BYTES = 1 << 20
+# Documents that are held, empty, or not in view are passed over by who reads on in order.
+_NEAR = 16
+
+
+class Fetching:
+    """Fetches texts for one worker, and more at a time the longer it reads on in order."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._members = None if view.numbers is None else frozenset(view.numbers)
+        self._last = -1
+        self._ahead = 0
+
+    async def fetch(self, number: int, itself: bool) -> str | None:
+        """Have a text in the worker's map; return it `itself` where that has not helped.
+
+        Raises:
+            IndexError: there is no such document.
+            RetrievalError, NotHeldError: it cannot be fetched from where it lies.
+        """
+        if not 0 <= number < len(self._view.corpus):
+            raise IndexError(number)
+        await self._view.hold([number], ahead=self._following(number))
+        return self._view.corpus[number].content if itself else None
+
+    def _following(self, number: int) -> list[int]:
+        goes_on = self._last < number <= self._last + _NEAR
+        self._ahead = min(max(2 * self._ahead, _LEAST_AHEAD), _MOST_AHEAD) if goes_on else 0
+        following: list[int] = []
+        left = _MOST_AHEAD_BYTES
+        corpus = self._view.corpus
+        for one in range(number + 1, min(number + 1 + self._ahead, len(corpus))):
+            if self._members is not None and one not in self._members:
+                continue
+            left -= corpus.size_of(one)
+            if left < 0:
+                break
+            following.append(one)
+        self._last = following[-1] if following else number
+        return following
