@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from rlm_rag.globs import without_part
 from rlm_rag.indexes.forms import Language
@@ -19,6 +20,8 @@ from rlm_rag.lines import count_lines, line_starts
 # How far a parameter list, and what stands between it and the body, may reach.
 _PARAMETERS_BYTES = 4000
 _BEFORE_BODY_BYTES = 400
+# Of lists as people write them none has as many; where each line opens one, all are tried.
+_MOST_PARENTHESES = 200
 _SIGNATURE_BYTES = 1000
 _TAB_COLUMNS = 4
 
@@ -28,7 +31,7 @@ _HOLDS_METHODS = frozenset(
 
 _PARENTHESES = re.compile(rb"[()]")
 _AFTER_PARAMETERS = re.compile(rb"[{;=})]")
-_COLON_NEXT = re.compile(rb"\s{0,200}:(?!:)")
+_TYPE_NEXT = re.compile(rb"\s{0,200}(?::(?!:)|(?:\w{1,20}\s{1,20}){0,4}->)")
 _AFTER_COLON = re.compile(rb"[{;]")
 _NOT_LINE_FEED = re.compile(rb"[^\n]+")
 _SPACES = re.compile(r"\s+")
@@ -172,8 +175,9 @@ def _end_of(data: bytes, opening: int) -> bytes:
     after = _closing(data, opening)
     if after < 0:
         return b""
-    # A constructor's initialisers and a return type come after a colon, and may hold calls.
-    upcoming = _AFTER_COLON if _COLON_NEXT.match(data, after) else _AFTER_PARAMETERS
+    # A constructor's initialisers and a return type come after a colon or an arrow, and may hold
+    # calls.
+    upcoming = _AFTER_COLON if _TYPE_NEXT.match(data, after) else _AFTER_PARAMETERS
     end = upcoming.search(data, after, after + _BEFORE_BODY_BYTES)
     if end is None:
         return b""
@@ -184,7 +188,8 @@ def _end_of(data: bytes, opening: int) -> bytes:
 def _closing(data: bytes, opening: int) -> int:
     """Return the offset after the parenthesis that closes the one at `opening`, or -1."""
     depth = 0
-    for match in _PARENTHESES.finditer(data, opening, opening + _PARAMETERS_BYTES):
+    found = _PARENTHESES.finditer(data, opening, opening + _PARAMETERS_BYTES)
+    for match in islice(found, _MOST_PARENTHESES):
         depth += 1 if match[0] == b"(" else -1
         if depth == 0:
             return match.end()

@@ -156,6 +156,10 @@ _JAVA = Language(
     rb'@"[^"]*(?:""[^"]*)*"|"""(?:[^\\]|\\.)*?"""|' + C_MASK,
 )
 
+_CPP_TEMPLATE = rb"(?:template[ \t]*<[^\n]{0,200}?>[ \t]*){0,2}"
+_CPP_WITHIN = rb"(?:[\w~]{1,80}(?:<[^\n>(]{0,80}>)?::){0,6}"
+_CPP_ARGUMENTS = rb"(?:<[^\n;(){}]{0,200}>)?"
+
 _C = Language(
     "c",
     (".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".cu", ".m", ".mm"),
@@ -164,20 +168,23 @@ _C = Language(
         Rule("namespace", rb"(?:inline[ \t]+)?namespace[ \t]+(?P<name>[\w:]{1,200})[ \t]*\{?"),
         Rule(
             "class",
-            rb"(?:template[ \t]*<[^\n]{0,200}>[ \t]*)?(?:class|@interface|@implementation)[ \t]+"
-            rb"(?:[A-Z_]{2,60}[ \t]+)?(?P<name>NAME)(?![\w \t:<>,*&]{0,200}[;)=(])",
+            _CPP_TEMPLATE + rb"(?:class|@interface|@implementation)[ \t]+"
+            rb"(?:[A-Z_]{2,60}[ \t]+)?(?:\w{1,80}::){0,4}"
+            rb"(?P<name>NAME)(?![\w \t:<>,*&]{0,200}[;)=(])",
         ),
         Rule(
             "struct",
-            rb"(?:typedef[ \t]+|static[ \t]+|const[ \t]+){0,3}(?:struct|union)[ \t]+"
-            rb"(?P<name>NAME)[ \t]*(?:final[ \t]*)?(?::[^\n;{(]{0,200})?(?:\{|(?=\n[ \t]*\{))",
+            _CPP_TEMPLATE
+            + rb"(?:typedef[ \t]+|static[ \t]+|const[ \t]+){0,3}(?:struct|union)[ \t]+"
+            rb"(?:[A-Z_]{4,60}[ \t]+)?(?P<name>NAME)" + _CPP_ARGUMENTS + rb"[ \t]*(?:final[ \t]*)?"
+            rb"(?::[^\n;{(]{0,200})?(?:\{|(?=\n[ \t]*\{))",
         ),
         Rule(
             "enum",
             rb"(?:typedef[ \t]+)?enum[ \t]+(?:class[ \t]+|struct[ \t]+)?(?P<name>NAME)"
             rb"[ \t]*(?::[^\n;{(]{0,100})?(?:\{|(?=\n[ \t]*\{))",
         ),
-        Rule("type", rb"using[ \t]+(?P<name>NAME)[ \t]*="),
+        Rule("type", _CPP_TEMPLATE + rb"using[ \t]+(?P<name>NAME)[ \t]*="),
         Rule("type", rb"\}[ \t]*(?P<name>NAME)[ \t]*;"),
         Rule(
             "type",
@@ -185,14 +192,19 @@ _C = Language(
         ),
         Rule(
             "function",
-            _CONTROL + rb"(?!#|typedef\b)" + _TYPE_WORDS + rb"(?:[\w~]{1,80}(?:<[^\n>(]{0,80}>)?::)"
-            rb"{0,6}(?P<name>~?NAME|operator[^\s\w]{1,3})[ \t]*(?=\()",
+            rb"(?:extern \"C\" )?"
+            + _CONTROL
+            + rb"(?!#|typedef\b)"
+            + _CPP_TEMPLATE
+            + _TYPE_WORDS
+            + _CPP_WITHIN
+            + rb"(?P<name>operator[^\s\w]{1,3}|~?NAME)[ \t]*(?=\()",
             ends=b"{",
             declares=True,
         ),
         Rule(
             "function",
-            _CONTROL + rb"(?:[\w~]{1,80}(?:<[^\n>(]{0,80}>)?::){0,6}(?P<name>~?NAME)[ \t]*(?=\()",
+            _CONTROL + _CPP_WITHIN + rb"(?P<name>~?NAME)[ \t]*(?=\()",
             ends=b"{",
         ),
     ),

@@ -84,6 +84,20 @@ SOURCES = {
         "}\n",
         "1 0 class Foo, 3 1 method Foo, 4 1 method run, 6 0 function stop",
     ),
+    "b.hpp": (
+        "template <typename T, class = void> struct Holder : Base<T> {\n"
+        "  bool operator()(int x) const { return x; }\n"
+        "};\n"
+        "template <> struct API_EXPORT Holder<int> {};\n"
+        "class Version::Builder : public Other {\n"
+        "};\n"
+        "template <class... A> using Pack = Tuple<A...>;\n"
+        "template <bool B = true> constexpr auto size() -> decltype(f()) { return 1; }\n"
+        'extern "C" int fuzz(const char* data) {\n'
+        "}\n",
+        "1 0 struct Holder, 2 1 method operator(), 4 0 struct Holder, 5 0 class Builder, "
+        "7 0 type Pack, 8 0 function size, 9 0 function fuzz",
+    ),
     "a.cs": (
         "namespace A.B {\n"
         "    public sealed class Foo : Bar {\n"
@@ -266,7 +280,8 @@ def test_masking_keeps_every_line_in_its_place(text: str, language: object) -> N
 @pytest.mark.parametrize("path", [path for path in SOURCES if path != "a.unknown"])
 @pytest.mark.parametrize(
     "text", ["a " * 50_000, "public " * 15_000, "\n  a b c d e f(" * 5_000, "'\"`" * 30_000,
-             "x" * 100_000, "(" * 100_000, "\n\tint *" * 15_000, "impl<" * 20_000, "a::" * 30_000]
+             "x" * 100_000, "(" * 100_000, "f(\n" * 30_000, "\n\tint *" * 15_000,
+             "impl<" * 20_000, "a::" * 30_000]
 )  # fmt: skip
 def test_no_text_makes_the_scan_slow(path: str, text: str) -> None:
     started = time.process_time()
