@@ -243,9 +243,9 @@ class PackedCorpus:
         digest: bytes = self._row(number)[6]
         return digest
 
-    def sizes(self) -> list[int]:
-        """Return every document's length in UTF-8 bytes, in the documents' order."""
-        return self._column(4)
+    def sizes(self, numbers: range | None = None) -> list[int]:
+        """Return documents' lengths in UTF-8 bytes, of all or of some that follow one another."""
+        return self._column(4, numbers)
 
     def line_counts(self) -> list[int]:
         """Return every document's number of lines, in the documents' order."""
@@ -350,10 +350,11 @@ class PackedCorpus:
             raise _damaged("its shape is unknown")
         self._fingerprint = trailer[8].hex()
 
-    def _column(self, place: int) -> list[Any]:
+    def _column(self, place: int, numbers: range | None = None) -> list[Any]:
         if self._map is None:
             raise ValueError("this packed corpus is closed")
-        rows = self._view[self._rows_at : self._rows_at + self._count * ROW.size]
+        first, end = (0, self._count) if numbers is None else (numbers.start, numbers.stop)
+        rows = self._view[self._rows_at + first * ROW.size : self._rows_at + end * ROW.size]
         return [row[place] for row in ROW.iter_unpack(rows)]
 
     def _row(self, number: int) -> tuple[Any, ...]:

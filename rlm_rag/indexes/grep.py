@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
 
+from rlm_rag.indexes.blocks import as_one_text
 from rlm_rag.indexes.patterns import LinePattern
 from rlm_rag.indexes.requests import MAX_LINE_CHARS, GrepHit, GrepRequest
 from rlm_rag.packed import PackedCorpus
 
 _KEPT_BEFORE_CHARS = 100
 _WORTH_NUMPY_BYTES = 16 << 20
-# A literal as long is in few documents, which are then told faster in all of them at once.
-_SELDOM_BYTES = 8
 
 
 @dataclass(slots=True)
@@ -38,15 +37,18 @@ def search_documents(
         # Not before: numpy takes a tenth of a second to import.
         from rlm_rag.indexes.screened import screened
 
-        for number, data, places in screened(corpus, pattern.runs, documents):
-            if places is None:
-                _search_data(corpus.path(number), data, pattern, request, found)
+        for one in screened(corpus, pattern.runs, documents):
+            path = corpus.path(one.number)
+            if one.places is None:
+                _search_data(path, one.data, pattern, request, found)
+            elif one.is_sure and pattern.is_runs_alone and len(found.hits) >= request.k:
+                found.counts[path] = _line_count(one.data, one.places.tolist())
             else:
-                text = data.decode("utf-8", "surrogatepass")
-                next_place = partial(_next_of, places)
-                _search_text(corpus.path(number), text, pattern, request, found, next_place)
+                text = one.data.decode("utf-8", "surrogatepass")
+                next_place = partial(_next_of, one.characters())
+                _search_text(path, text, pattern, request, found, next_place)
         return
-    if len(pattern.needed) == 1 and len(pattern.needed[0]) >= _SELDOM_BYTES and not pattern.folded:
+    if len(pattern.needed) == 1 and not pattern.folded:
         documents = _holding(corpus, pattern.needed[0], documents)
     for number in documents:
         data = bytes(corpus.content_bytes(number))
@@ -55,15 +57,16 @@ def search_documents(
 
 def _holding(corpus: PackedCorpus, literal: bytes, documents: Sequence[int]) -> list[int]:
     """Return those of the documents that hold a literal, found in all of them as in one text."""
-    contents = [corpus.content_bytes(number) for number in documents]
-    block = b"\n".join(contents)
-    ends = list(accumulate(len(content) + 1 for content in contents))
+    block, starts = as_one_text(corpus, documents)
+    search = re.compile(re.escape(literal)).search
     holding: list[int] = []
-    at = block.find(literal)
-    while at >= 0:
-        place = bisect_right(ends, at)
-        holding.append(documents[place])
-        at = block.find(literal, ends[place])
+    found = search(block)
+    while found is not None:
+        place = bisect_right(starts, found.start())
+        holding.append(documents[place - 1])
+        if place == len(starts):
+            break
+        found = search(block, starts[place])
     return holding
 
 
@@ -91,14 +94,13 @@ def _search_text(
 ) -> None:
     line, counted_to = 1, 0
     once = None if pattern.runs and places is not None else pattern.once
-    for match, start, end in _matching_lines(text, pattern, places):
-        if once is not None and len(found.hits) >= request.k:
-            count = sum(1 for _ in once.finditer(text, start))
-            found.counts[path] = found.counts.get(path, 0) + count
+    lines = _matching_lines(text, pattern, places)
+    for match, start, end in lines:
+        if len(found.hits) >= request.k:
+            left = lines if once is None else once.finditer(text, end)
+            found.counts[path] = found.counts.get(path, 0) + 1 + sum(1 for _ in left)
             return
         found.counts[path] = found.counts.get(path, 0) + 1
-        if len(found.hits) >= request.k:
-            continue
         line += text.count("\n", counted_to, start)
         counted_to = start
         found.hits.append(
@@ -110,6 +112,18 @@ def _search_text(
                 _after(text, end, line, request.after),
             )
         )
+
+
+def _line_count(data: bytes, places: Sequence[int]) -> int:
+    """Return in how many lines ascending places lie."""
+    count, end = 0, -1
+    for place in places:
+        if place > end:
+            count += 1
+            end = data.find(b"\n", place)
+            if end < 0:
+                break
+    return count
 
 
 def _with_line_feeds(text: str) -> str:

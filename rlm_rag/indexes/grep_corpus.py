@@ -158,10 +158,10 @@ def _pieces(corpus: PackedCorpus, allowed: Callable[[str], bool] | None) -> list
     pieces: list[Sequence[int]] = []
     piece: list[int] = []
     size = 0
-    for number in range(len(corpus)):
+    for number, size_bytes in enumerate(corpus.sizes()):
         if allowed is None or allowed(corpus.path(number)):
             piece.append(number)
-            size += len(corpus.content_bytes(number))
+            size += size_bytes
             if size >= _PIECE_BYTES:
                 pieces.append(piece)
                 piece, size = [], 0

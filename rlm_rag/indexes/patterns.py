@@ -17,7 +17,7 @@ from typing import Any
 
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import MAX_PATTERN_CHARS
-from rlm_rag.indexes.steps import Run, runs_of
+from rlm_rag.indexes.steps import MOST_TESTS, Run, runs_of
 
 # Looking for more than these, one after the other, is no faster than the pattern itself.
 _MAX_LITERALS = 8
@@ -40,7 +40,8 @@ class LinePattern:
     finds the end of every match that `by_line` finds in a line of it, and perhaps more; `once`
     takes the rest of a line with a match, so that it finds each line once. Both are None where
     that cannot be, or is no faster. `needed` are the literals as documents hold them. Every
-    match has one of `runs`, where there are any: these are then faster to look for.
+    match has one of `runs`, where there are any: these are then faster to look for. With
+    `is_runs_alone` each run of ASCII is a match.
     """
 
     by_line: re.Pattern[str]
@@ -51,6 +52,7 @@ class LinePattern:
     tail: re.Pattern[str] | None = None
     once: re.Pattern[str] | None = None
     runs: tuple[Run, ...] = ()
+    is_runs_alone: bool = False
     needed: tuple[bytes, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,11 +103,24 @@ def _told_by(
         # From the literal's places on, it would be slower.
         once = _once(tree, flags) if safe and not literals else None
         runs = runs_of(tree, partial(_one_step, tree, flags))
-        return LinePattern(by_line, whole, literals, folded, safe, once=once, runs=runs)
+        alone = safe and _is_of_characters(tree) and all(len(run) <= MOST_TESTS for run in runs)
+        return LinePattern(
+            by_line, whole, literals, folded, safe, once=once, runs=runs, is_runs_alone=alone
+        )
     first, literal = run
     tail = _compiled(tree, tree[first:], flags) if first + len(literal) < len(tree) else None
     once = _once(tree, flags) if safe and first == 0 else None
     return LinePattern(by_line, whole, (literal,), folded, safe, tail, once)
+
+
+def _is_of_characters(tree: Any) -> bool:
+    """Tell whether a pattern is characters alone, or a choice of them."""
+    steps = list(tree)
+    if len(steps) == 1 and str(steps[0][0]) == "BRANCH":
+        return all(_is_of_characters(branch) for branch in steps[0][1][1])
+    return bool(steps) and all(
+        str(name) == "LITERAL" and argument < 0x80 for name, argument in steps
+    )
 
 
 def _shown(pattern: str) -> str:

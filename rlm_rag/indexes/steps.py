@@ -18,6 +18,8 @@ _MOST_STEPS = 16
 # Rarer than this, or a look at all bytes saves nothing.
 _RARE_ENOUGH = 1 / 300
 _SOME_STEPS = 4
+_HARDLY_MORE = 1.01
+MOST_TESTS = 16
 # How often a byte is met in code and prose, of 1,000; 4 where it is not listed.
 _OFTEN = {
     **dict.fromkeys(b" ", 180),
@@ -32,10 +34,14 @@ _OFTEN = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The ASCII bytes that a character of a match may be; and whether it may be of no ASCII."""
+    """The ASCII bytes that a character of a match may be; and what beyond ASCII it may be.
+
+    With `wide` that is anything, else one of `same`.
+    """
 
     members: bytes
     wide: bool
+    same: str = ""
 
     @property
     def often(self) -> float:
@@ -56,7 +62,17 @@ def runs_of(tree: Iterable[tuple[Any, Any]], compile_step: Compile) -> tuple[Run
     for runs in _candidates(tree, compile_step):
         if runs and len(runs) <= _MOST_RUNS and (not best or share(runs) < share(best)):
             best = runs
-    return best if best and share(best) < _RARE_ENOUGH else ()
+    if not best or share(best) >= _RARE_ENOUGH:
+        return ()
+    bare = tuple(map(_without_wide_ends, best))
+    # By the rarest of its steps it is found as seldom, unless an end was among these.
+    return bare if all(bare) and share(bare) <= _HARDLY_MORE * share(best) else best
+
+
+def _without_wide_ends(run: Run) -> Run:
+    """Leave out, at both ends, what anything beyond ASCII may be: there is much of it."""
+    narrow = [at for at, step in enumerate(run) if not step.wide]
+    return run[narrow[0] : narrow[-1] + 1] if narrow else ()
 
 
 def share(runs: Sequence[Run]) -> float:
@@ -66,11 +82,11 @@ def share(runs: Sequence[Run]) -> float:
 
 def rarest(run: Run) -> list[int]:
     """Return the places of the steps of a run that the fewest bytes fit, the rarest first."""
-    return sorted(range(len(run)), key=lambda at: run[at].often)[:_SOME_STEPS]
+    return sorted(range(len(run)), key=lambda at: run[at].often)[:MOST_TESTS]
 
 
 def _share_of(run: Run) -> float:
-    return prod(run[at].often for at in rarest(run))
+    return prod(run[at].often for at in rarest(run)[:_SOME_STEPS])
 
 
 def _candidates(
@@ -140,10 +156,9 @@ def _step(step: tuple[Any, Any], compile_step: Compile) -> Step | None:
         return None
     pattern = compile_step(step)
     members = bytes(byte for byte in range(0x80) if pattern.fullmatch(chr(byte)))
-    wide = any(map(pattern.fullmatch, _SAME_AS_ASCII))
-    if name == "IN":
-        wide = wide or not all(_is_ascii(str(kind), value) for kind, value in argument)
-    return Step(members, wide) if members else None
+    wide = name == "IN" and not all(_is_ascii(str(kind), value) for kind, value in argument)
+    same = "" if wide else "".join(filter(pattern.fullmatch, _SAME_AS_ASCII))
+    return Step(members, wide, same) if members else None
 
 
 def _is_ascii(kind: str, value: Any) -> bool:

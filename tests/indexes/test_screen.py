@@ -14,6 +14,7 @@ from rlm_rag.indexes.grep_corpus import grep
 from rlm_rag.indexes.patterns import compile_pattern
 from rlm_rag.indexes.requests import GrepRequest
 from rlm_rag.indexes.screen import Screen
+from rlm_rag.lines import split_lines
 from rlm_rag.packed import PackedCorpus
 
 PATTERNS = [
@@ -81,6 +82,60 @@ def test_large_corpora_give_the_same_lines(
     monkeypatch.setattr(lines, "_WORTH_NUMPY_BYTES", 0)
     assert grep(corpus, request, None) == expected
     assert grep(corpus, GrepRequest(pattern, ignore_case=True), None).total >= expected.total
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["kiss|Zebra|quay", "zebra", "kiss", "(?i)is|ABCD", "Zebra|\u212a", *PATTERNS]),
+    st.booleans(),
+    st.lists(st.one_of(TEXTS, st.sampled_from(["Zeb", "ra", "k", "iss\r\n", "kiss"])), max_size=6),
+    st.sampled_from([0, 2, 50]),
+    st.integers(0, 6),
+)
+def test_documents_looked_through_at_once_give_the_lines_of_each(
+    pack: Callable[[Mapping[str, str]], PackedCorpus],
+    pattern: str,
+    ignore_case: bool,
+    texts: list[str],
+    k: int,
+    left_out: int,
+) -> None:
+    documents = {f"{number}.txt": text for number, text in enumerate(texts)}
+    # Far from all, so that places are not too many.
+    corpus = pack(documents | {"z.txt": "~" * 60_000})
+    compiled = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+    lines_of = {
+        path: [line for line in split_lines(text) if compiled.search(line)]
+        for path, text in documents.items()
+        if path != f"{left_out}.txt"
+    }
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(lines, "_WORTH_NUMPY_BYTES", 0)
+        request = GrepRequest(pattern, k=k, ignore_case=ignore_case)
+        result = grep(corpus, request, lambda path: path != f"{left_out}.txt")
+    found = [line for path in lines_of for line in lines_of[path]]
+    assert result.counts == {path: len(some) for path, some in lines_of.items() if some}
+    assert [hit.text for hit in result.hits] == found[:k]
+
+
+def test_lines_that_are_counted_alone_are_those_of_each_document(
+    pack: Callable[[Mapping[str, str]], PackedCorpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = {
+        "a.txt": "kiss kiss\nquay\n\nkis\nZeb",
+        "b.txt": "ra\nkiss",
+        "c.txt": "kiss\nk\u0130ss\n\u212aI\u017f\u017f quay",
+        "d.txt": "é kiss\nqua",
+        "e.txt": "y\rkiss\rkiss",
+        "f.txt": "\u0131x\nkiss\nand more",
+        "g.txt": "~" * 60_000,
+    }
+    monkeypatch.setattr(lines, "_WORTH_NUMPY_BYTES", 0)
+    counted = grep(pack(documents), GrepRequest("kiss|Zebra|quay", k=0), None)
+    each = {"a.txt": 2, "b.txt": 1, "c.txt": 2, "d.txt": 1, "e.txt": 2, "f.txt": 1}
+    assert counted.counts == each
+    counted = grep(pack(documents), GrepRequest("KISS|ZEBRA|QUAY", k=0, ignore_case=True), None)
+    assert counted.counts == each | {"c.txt": 3}
 
 
 def test_a_long_literal_is_found_in_each_document_that_holds_it(
