@@ -115,11 +115,13 @@ def check_goes_on(
     corpus: SearchableCorpus,
     patch: pytest.MonkeyPatch,
     folder: Path,
+    code: str = BATCH,
 ) -> int:
     """Have children die, and go on, and the run repeated; return how many calls were lost."""
-    here = asked(server, corpus, None, patch)
+    here = asked(server, corpus, None, patch, root=[block(code)])
     before = len(server.received)
-    found = asked(server, corpus, NearFanOut(*deaths), patch, trace=folder)
+    fan = NearFanOut(*deaths)
+    found = asked(server, corpus, fan, patch, trace=folder, root=[block(code)])
     assert (found.stop_reason, found.text) == ("answered", here.text)
     trace = read_trace(Path(str(found.trace)))
     replies = trace.of_type(ReplyReceived)
@@ -143,9 +145,9 @@ def test_a_child_goes_on_from_what_it_had_told(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    # One of them dies twice, each time after a reply.
-    deaths = [4, None, None, 5]
-    assert check_goes_on(deaths, openai_server, corpus, monkeypatch, tmp_path) == 0
+    # It dies twice, each time after a reply.
+    code = "FINAL(rlm_query_batched(['Look for lookup.'], paths=[['src/']])[0])"
+    assert check_goes_on([4, 5], openai_server, corpus, monkeypatch, tmp_path, code) == 0
     trace = read_trace(next(tmp_path.glob("*.jsonl")))
     assert len([each for each in trace.of_type(RunStarted) if each.instead_of]) == 2
 
