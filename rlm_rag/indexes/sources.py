@@ -81,15 +81,15 @@ class Source:
         Raises:
             SegmentError: the segment is damaged.
         """
-        words = np.frombuffer(b"".join(groups), np.uint32)
-        firsts, lasts = self._bounds[words], self._bounds[words + 1]
+        words = np.frombuffer(b"".join(groups), np.uint32).astype(np.intp)
+        firsts, lasts = self._bounds.take(words), self._bounds.take(words + 1)
         doubtful = _doubtful(self._unchecked, firsts // PAGE_VALUES, (lasts - 1) // PAGE_VALUES)
         for number in words[doubtful].tolist():
             self.segment.values(WORDS, number)
         sizes = lasts - firsts
         counts = [len(group) // NUMBER_BYTES for group in groups]
         of_groups = np.add.reduceat(sizes, [0, *accumulate(counts[:-1])])
-        postings: Numbers = self._values[spread(firsts, sizes)]
+        postings: Numbers = self._values.take(spread(firsts, sizes))
         return postings, of_groups
 
     def windows_of(self, postings: Numbers) -> Numbers:
@@ -151,7 +151,7 @@ class Source:
             marks = self._marks.view(np.uint8)[: len(self._bounds)]
         found = [self.words(term) for term in terms]
         # A sequence has 0 for the end of a line.
-        words = np.frombuffer(b"".join(found), np.uint32) + np.uint32(1)
+        words = np.frombuffer(b"".join(found), np.uint32).astype(np.intp) + 1
         bits = _BITS[: len(found)].astype(marks.dtype)
         bits = bits.repeat([len(one) // NUMBER_BYTES for one in found])
         # A term has a word once, so that what is added up is what is set.
