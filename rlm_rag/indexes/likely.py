@@ -21,11 +21,14 @@ _SCRIPTS = frozenset(("javascript", "typescript", "tsx"))
 _SET = rb"(?=\s*+(?:=(?!=)|[/\"'`]))"
 # In Python a name is defined behind one of three words, or before what it is set to, alone or as
 # one of several. What a grammar passes over may stand between.
-_PASSED_OVER = rb"(?:[\s\\\x80-\xff]|#[^\n]*+\n)"
-_BEFORE = re.compile(rb"\b(?:def|class|type)" + _PASSED_OVER + rb"++\Z")
-_BEHIND = re.compile(_PASSED_OVER + rb"*+(?:=(?!=)|:(?!=)|(,))")
+_BLANK = rb"[\s\\\x80-\xff]"
+_BEFORE = re.compile(rb"\b(?:def|class|type)(?:%s|#[^\n]*+\n)++\Z" % _BLANK)
+_BEHIND = re.compile(rb"%s{0,200}+(?:=(?!=)|:(?!=)|%s|(,))" % (_BLANK, _BLANK))
 _BEFORE_BYTES = 200
-_MARKS = re.compile(rb"[^\w]*+")
+# Of a longer line it is not told what a comma parts.
+_LINE_BYTES = 2000
+# What else than words stands in the line of a title.
+_MARKS = bytes(byte for byte in range(256) if not re.match(rb"[\w\r\n]", bytes((byte,))))
 _MARKS_TO_END = re.compile(rb"[^\w\r\n]*+(?:[\r\n]|\Z)")
 # Of a document in no known language: a line of nothing else, or a key or label.
 _ALONE = rb"\n[^\w\n\x80-\xff]{0,80}(?:%s)(?:[^\w\n\x80-\xff]{0,80}(?=\n|\Z)|[\"'` \t]{0,9}[:={(])"
@@ -105,11 +108,9 @@ class Likely:
 def _is_alone(found: re.Match[bytes]) -> bool:
     """Whether nothing but marks stands beside a name in its line, as in a title that it is."""
     data, start = found.string, found.start()
-    line_end = max(data.rfind(b"\n", 0, start), data.rfind(b"\r", 0, start))
-    before = data[line_end + 1 : start]
-    return (
-        _MARKS.fullmatch(before) is not None and _MARKS_TO_END.match(data, found.end()) is not None
-    )
+    before = data[max(0, start - _BEFORE_BYTES) : start].rstrip(_MARKS)
+    is_first = before[-1:] in (b"\n", b"\r", b"")
+    return is_first and _MARKS_TO_END.match(data, found.end()) is not None
 
 
 def _may_be_python(data: bytes, start: int, end: int) -> bool:
@@ -120,8 +121,9 @@ def _may_be_python(data: bytes, start: int, end: int) -> bool:
     if not behind[1]:
         return True
     # A comma: one of several that are set, and no argument of a call.
-    before = data[data.rfind(b"\n", 0, start) + 1 : start]
-    line_feed = data.find(b"\n", end)
-    rest = data[end:] if line_feed < 0 else data[end:line_feed]
+    _, _, before = data[max(0, start - _LINE_BYTES) : start].rpartition(b"\n")
+    rest, _, _ = data[end : end + _LINE_BYTES].partition(b"\n")
+    if _LINE_BYTES in (len(before), len(rest)):
+        return True
     is_set = b"=" in rest or rest.rstrip().endswith(b"\\")
     return is_set and before.count(b"(") <= before.count(b")")

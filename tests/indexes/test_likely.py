@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,9 @@ MAY = (
     ("a.py", "a, get, \\\n  b = 3, 4, 5"),
     ("a.py", "class A:\n  get: int"),
     ("a.py", "type get[T] = list[T]"),
+    ("a.py", "def # get\n  get(): pass"),
+    ("a.py", "get" + " " * 300 + "= 1"),
+    ("a.py", "x, " * 1000 + "get, y = 1"),
     ("A.java", "void get() {}"),
     ("a.rs", "fn get() {}"),
     ("a.cpp", "int A::get() {}"),
@@ -108,3 +112,23 @@ def test_what_grammars_and_the_scan_find_may_be_defined(golden: Path) -> None:
     words = [name for name in found if re.fullmatch(r"\w+", name)]
     assert all(Likely(name, 0).may_be_defined(path, data) for name in words)
     assert len(words) > 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "# get\n"),
+        ("a.py", "f(get,\n"),
+        ("a.py", "(get,"),
+        ("a.py", "(get  "),
+        ("a.md", "a get "),
+        ("a.md", "-get a"),
+        ("a.js", "x.get  "),
+        ("a.php", "::get"),
+    ],
+)
+def test_no_text_takes_long(path: str, text: str) -> None:
+    data = b"x(" + text.encode() * (200_000 // len(text))
+    started = time.process_time()
+    Likely("get", 0).may_be_defined(path, data)
+    assert time.process_time() - started < 1
