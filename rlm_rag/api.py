@@ -16,6 +16,7 @@ from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.distributed.part_loading import FolderSource
 from rlm_rag.distributed.retriever import ShardsRetriever, has_ray
+from rlm_rag.engine.fetching import ReadingOn
 from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.errors import NotHeldError, RetrievalError, UsageError
 from rlm_rag.indexes.requests import (
@@ -400,13 +401,16 @@ def _kept_or_not(
 def _fetching(
     corpus: weakref.ref[SearchableCorpus],
 ) -> Callable[[int, bool], bytes | None]:
+    reading = ReadingOn()
+
     def source(number: int, itself: bool) -> None:
         here = corpus()
         # On the loop nobody may wait for what the loop itself is to bring.
         if here is None or loop_thread().is_current():
             return
-        found = here.retrieve(HoldRequest((number,)))
-        if isinstance(found, HoldResult) and found.lacking:
+        numbers = here.lacking([number, *reading.after(number, here)])
+        found = here.retrieve(HoldRequest(numbers))
+        if isinstance(found, HoldResult) and number in found.lacking:
             path = here._packed.path(number)
             raise NotHeldError(f"The text of {path} cannot be read: {found.note}")
 

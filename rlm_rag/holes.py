@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -83,7 +84,7 @@ class Holes:
         # Never 0, and another one each time: who read while it changed reads again.
         self._marks = cycle(range(1, 256))
         try:
-            self._fd = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+            self._fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
         except OSError as error:
             self.corpus.close()
             raise PackedCorpusError(f"Cannot write to {path}: {error.strerror}.") from error
@@ -133,9 +134,9 @@ class Holes:
 
     def _write(self, place: int, data: bytes) -> None:
         view = memoryview(data)
+        os.lseek(self._fd, place, os.SEEK_SET)
         while view:
-            done = os.pwrite(self._fd, view, place)
-            view, place = view[done:], place + done
+            view = view[os.write(self._fd, view) :]
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -152,8 +153,8 @@ class Holes:
 
 def _punch(fd: int, place: int, size: int) -> bool:
     """Give the room of bytes back to the file system; False where it has no way to."""
-    fallocate: Any = getattr(ctypes.CDLL(None, use_errno=True), "fallocate64", None)
-    if fallocate is None:
+    if sys.platform != "linux":
         return False
+    fallocate: Any = ctypes.CDLL(None).fallocate64
     arguments = (fd, _KEEP_SIZE_AND_PUNCH, ctypes.c_longlong(place), ctypes.c_longlong(size))
     return bool(fallocate(*arguments) == 0)

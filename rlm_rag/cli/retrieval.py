@@ -276,7 +276,7 @@ def _as_json(result: Result) -> Any:
 
 def _path_and_lines(corpus: SearchableCorpus, place: str) -> tuple[str, int, int | None]:
     match = _PATH_AND_LINES.fullmatch(place)
-    if match is None or corpus.get(place) is not None:
+    if match is None or corpus.lines_of(place) is not None:
         return place, 1, None
     first = int(match["first"])
     if match["range"] is None:

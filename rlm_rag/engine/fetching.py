@@ -1,7 +1,10 @@
-"""Texts that lie elsewhere, fetched for a worker whose `context` comes upon them."""
+"""Texts that lie elsewhere, fetched when they are read, and ahead of who reads on in order."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from rlm_rag.corpus import Corpus
 from rlm_rag.engine.view import View
 
 FETCH = "fetch"
@@ -16,33 +19,23 @@ _MOST_AHEAD_BYTES = 1 << 20
 _NEAR = 16
 
 
-class Fetching:
-    """Fetches texts for one worker, and more at a time the longer it reads on in order."""
+class ReadingOn:
+    """Tells what is worth fetching beside a text: the more, the longer it is read on in order.
 
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._members = None if view.numbers is None else frozenset(view.numbers)
+    `members` are the numbers of the documents that may be read, None for all.
+    """
+
+    def __init__(self, members: Collection[int] | None = None) -> None:
+        self._members = members
         self._last = -1
         self._ahead = 0
 
-    async def fetch(self, number: int, itself: bool) -> str | None:
-        """Have a text in the worker's map; return it `itself` where that has not helped.
-
-        Raises:
-            IndexError: there is no such document.
-            RetrievalError, NotHeldError: it cannot be fetched from where it lies.
-        """
-        if not 0 <= number < len(self._view.corpus):
-            raise IndexError(number)
-        await self._view.hold([number], ahead=self._following(number))
-        return self._view.corpus[number].content if itself else None
-
-    def _following(self, number: int) -> list[int]:
+    def after(self, number: int, corpus: Corpus) -> list[int]:
+        """Return the documents to be fetched ahead with one of the corpus that is read."""
         goes_on = self._last < number <= self._last + _NEAR
         self._ahead = min(max(2 * self._ahead, _LEAST_AHEAD), _MOST_AHEAD) if goes_on else 0
         following: list[int] = []
         left = _MOST_AHEAD_BYTES
-        corpus = self._view.corpus
         for one in range(number + 1, min(number + 1 + self._ahead, len(corpus))):
             if self._members is not None and one not in self._members:
                 continue
@@ -52,3 +45,25 @@ class Fetching:
             following.append(one)
         self._last = following[-1] if following else number
         return following
+
+
+class Fetching:
+    """Fetches texts for one worker."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        members = None if view.numbers is None else frozenset(view.numbers)
+        self._reading = ReadingOn(members)
+
+    async def fetch(self, number: int, itself: bool) -> str | None:
+        """Have a text in the worker's map; return it `itself` where that has not helped.
+
+        Raises:
+            IndexError: there is no such document.
+            RetrievalError, NotHeldError: it cannot be fetched from where it lies.
+        """
+        corpus = self._view.corpus
+        if not 0 <= number < len(corpus):
+            raise IndexError(number)
+        await self._view.hold([number], ahead=self._reading.after(number, corpus))
+        return corpus[number].content if itself else None

@@ -13,6 +13,7 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Answer, SearchableCorpus
+from rlm_rag.distributed import spreading
 from rlm_rag.distributed.gathering import GatheringAnswerer
 from rlm_rag.distributed.placement import owner_of
 from rlm_rag.errors import NotHeldError
@@ -29,7 +30,7 @@ from rlm_rag.trace.reader import read_trace
 from tests.engine.play import block, play
 from tests.servers.openai_chat import OpenAiChatServer
 
-from .near import by_run
+from .near import NearFanOut, by_run
 from .test_gathering import LocalShards, in_shards, parsers
 
 __all__ = ["parsers"]
@@ -153,6 +154,43 @@ def test_the_other_strategies_are_the_same_too(
         assert getattr(answers[1], name) == getattr(answers[0], name), name
 
 
+def test_children_on_nodes_read_what_lies_in_shards(
+    openai_server: OpenAiChatServer,
+    tmp_path: Path,
+    parsers: Parsers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    batch = (
+        "replies = rlm_query_batched(['Look one.', 'Look two.'], paths=[['src/'], ['docs/']])\n"
+        "FINAL('|'.join(replies))"
+    )
+    fan = NearFanOut()
+    answers = []
+    with spread(tmp_path, parsers) as (corpus, _), whole(tmp_path) as held:
+        for each, on in ((held, None), (corpus, fan)):
+            monkeypatch.setattr(spreading, "_joined", ("local", on))
+            ray = None if on is None else "local"
+            answers.append(asked(openai_server, each, tmp_path, root=[block(batch)], ray=ray))
+        assert sorted(corpus.near.held) == [0, 1, 2, 3]
+    assert fan.done == 2
+    assert answers[1].text == answers[0].text
+    sizes = [len(text) for path, text in DOCUMENTS.items() if path.startswith("src/")]
+    assert answers[0].text.startswith(f"{sizes} ")
+    assert answers[1].citations == answers[0].citations
+
+
+def test_a_worker_whose_file_is_another_gets_the_text_itself(
+    tmp_path: Path, parsers: Parsers
+) -> None:
+    with spread(tmp_path, parsers) as (corpus, _), rlm_rag.Repl(corpus) as repl:
+        fetch = "context.packed._packed.source"
+        assert repl.run(f"print({fetch}(4, True))").stdout == f"{DOCUMENTS['table.csv'].encode()}\n"
+        assert repl.run(f"print({fetch}(4, False))").stdout == "None\n"
+        asked = repl.run(f"{fetch}(4, 'yes')")
+        assert asked.error is not None
+        assert "fetch: itself must be bool, not str" in asked.error.traceback
+
+
 def test_the_caller_reads_documents_as_of_any_corpus(tmp_path: Path, parsers: Parsers) -> None:
     with spread(tmp_path, parsers) as (corpus, _), whole(tmp_path) as held:
         assert corpus["src/cache.py"] == held["src/cache.py"]
@@ -230,5 +268,9 @@ def test_a_block_that_reads_on_in_order_gets_texts_ahead_and_one_that_does_not_g
         assert corpus.near.held == [500, 200, 100, 400]
         code = "print(sum(len(one['content']) for one in context))"
         assert repl.run(code).stdout == f"{sum(map(len, documents.values()))}\n"
+        assert len(corpus.near.held) == 600
+        assert corpus.near.requests < 25
+    with spread(tmp_path, parsers, documents) as (corpus, _):
+        assert {each.path: each.content for each in corpus} == documents
         assert len(corpus.near.held) == 600
         assert corpus.near.requests < 25
