@@ -165,8 +165,6 @@ class _Children:
             else:
                 heard.take(item)
 
-        copy = await self._copying.of(view.corpus)
-
         def begun(told: bytes) -> ChildWork:
             assignment = made()
             first = heard.begin(assignment.run_id, goes_on=bool(told))
@@ -182,6 +180,7 @@ class _Children:
         with metered() as meter:
             listener = Listener(hear, answer)
             try:
+                copy = await self._copying.of(view.corpus)
                 try:
                     reply: LeafReply = await run_on(self._fan, begun, listener, copy=copy)
                 finally:

@@ -6,6 +6,7 @@ import asyncio
 
 from rlm_rag.corpus import Corpus
 from rlm_rag.distributed.work import Copy
+from rlm_rag.errors import PackedCorpusError
 from rlm_rag.scratch import ScratchFolder
 
 
@@ -20,6 +21,9 @@ class Copying:
         """Return what a node that has children over `corpus` needs of it.
 
         What came as values of Python is whole in the worker from the beginning.
+
+        Raises:
+            PackedCorpusError: the temporary folder cannot be written, or is full.
         """
         if corpus.shape != "documents":
             return Copy.of(corpus)
@@ -28,7 +32,7 @@ class Copying:
             return Copy(name, corpus.packed_path)
         async with self._turn:
             if self._scratch is None:
-                self._scratch = ScratchFolder()
+                self._scratch = _made()
             path = self._scratch.path / name
             if not path.exists():
                 await asyncio.to_thread(corpus.write_holes, path)
@@ -38,3 +42,13 @@ class Copying:
         """Remove what was made to be copied."""
         if self._scratch is not None:
             self._scratch.close()
+
+
+def _made() -> ScratchFolder:
+    try:
+        return ScratchFolder()
+    except OSError as error:
+        raise PackedCorpusError(
+            f"Cannot make a temporary folder: {error.strerror or error}.",
+            hint="Set TMPDIR to a folder that can be written.",
+        ) from error
