@@ -42,6 +42,9 @@ _NEXT_MEMBER = re.compile(
     rb"[ \t]++(?:fun|va[lr]|class|interface|object|companion|init|constructor|override|open|private"
     rb"|public|internal|protected|abstract|data|enum|sealed|inner|suspend)\b"
 )
+_BEFORE_ACCESSOR = (
+    rb"(;)(?=[ \t]*+(?:(?:private|protected|internal|public|inline|override)[ \t]++){0,3}[gs]et\b)"
+)
 _BEFORE_END_BYTES = 100
 # What stands before a brace that ends a line, or nothing.
 _NO_MEMBER = (b"{", b";", b"\n", b"")
@@ -123,33 +126,37 @@ def repaired(text: bytes, language: str) -> tuple[Cut, list[Branch]] | None:
     """Return what a grammar may read where it cannot read the text itself; None where that is all.
 
     In C# each conditional has its first branch alone, where two may open what ends once; the other
-    branches are returned beside it. In Kotlin members of a class that share a line are parted.
+    branches are returned beside it. In Kotlin members of a class that share a line are parted, and
+    a property is not from its accessors.
     """
     if language == "csharp":
         hidden, others = _conditionals(text, language)
         spans = sorted([*hidden, *((one.start, one.end) for one in others)])
         return (Cut(text, spans), others) if others else None
     if language == "kotlin":
-        ends = list(_ends_of_members(text))
-        return (Cut(text, [(end, end) for end in ends], b"\n"), []) if ends else None
+        spans = list(_between_members(text))
+        return (Cut(text, spans, b"\n"), []) if spans else None
     return None
 
 
-def _ends_of_members(text: bytes) -> Iterator[int]:
-    """Yield where a member, or a statement, of Kotlin ends and its line does not."""
-    for match in _kotlin_braces().finditer(text):
+def _between_members(text: bytes) -> Iterator[tuple[int, int]]:
+    """Yield what a line feed should stand for: the ends of members whose line goes on."""
+    for match in _ends_in_kotlin().finditer(text):
         if match.lastindex is None:
             continue
         start, end = match.span()
+        if match[0] == b";":
+            yield start, end
+            continue
         if text[max(0, start - _BEFORE_END_BYTES) : start].rstrip(b" \t")[-1:] not in _NO_MEMBER:
-            yield start
+            yield start, start
         if _NEXT_MEMBER.match(text, end):
-            yield end
+            yield end, end
 
 
 @cache
-def _kotlin_braces() -> re.Pattern[bytes]:
-    return re.compile(b"|".join((*SKIPPED_OF_KOTLIN, rb"(\})")))
+def _ends_in_kotlin() -> re.Pattern[bytes]:
+    return re.compile(b"|".join((*SKIPPED_OF_KOTLIN, rb"(\})", _BEFORE_ACCESSOR)))
 
 
 def _blanked(text: bytes, spans: list[tuple[int, int]]) -> bytes:

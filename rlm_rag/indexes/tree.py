@@ -140,6 +140,9 @@ def _preprocessed(loaded: _Loaded, source: Source) -> tuple[list[Place], set[int
     found, broken = _read(loaded, first, source)
     for one in found:
         told(one, first)
+        if one.kind == "macro":
+            # What is blanked behind it is not of it.
+            one.end = one.start + len(first[one.start : one.end].rstrip())
     if others:
         parser = Parser(loaded.parser.language, included_ranges=_ranges(others, source))
         beside = loaded.query.places(parser.parse(text).root_node)

@@ -255,12 +255,13 @@ def test_members_of_kotlin_that_share_their_lines_are_found() -> None:
         "class B(val x: Int) { companion object Named { const val MAX = 10 }\n"
         '  val text = "${x } fun no() {" }\n'
         "interface I {val y: Int}\n"
+        "class J { lateinit var l: String; private set\n  val m: Int = 1; get() = field\n}\n"
     )
     assert told("a.kt", source) == (
         "1 0 class A, 1 1 object A.Companion, 1 2 method A.Companion.f, "
         "1 1 method A.g, 1 1 method A.h, 2 0 class B, 2 1 property B.x, "
         "2 1 object B.Named, 2 2 property B.Named.MAX, 3 1 property B.text, "
-        "4 0 interface I, 4 1 property I.y"
+        "4 0 interface I, 4 1 property I.y, 5 0 class J, 5 1 property J.l, 6 1 property J.m"
     )
 
 
@@ -276,6 +277,12 @@ def test_what_begins_in_another_branch_of_csharp_is_not_within_the_first() -> No
         "11 2 class N.P.Q, 11 3 method N.P.Q.R, 13 2 class N.P.Q, 13 3 method N.P.Q.R, "
         "20 0 class T"
     )
+
+
+def test_a_macro_holds_no_other_of_the_next_branch() -> None:
+    source = "#ifdef A\n#define LIMIT \\\n  1\n#else\n#define LIMIT\n#endif\n"
+    assert told("a.c", source) == "2 0 macro LIMIT, 5 0 macro LIMIT"
+    assert found_in("a.c", source)[0].end_line == 3
 
 
 def test_a_function_that_returns_one_has_its_name_alone() -> None:
