@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -99,6 +100,12 @@ LEFT = {
 
 LEFT["tsx"] = LEFT["typescript"]
 
+TRICKY = [
+    (name, source)
+    for text in Path(__file__).with_name("tricky.txt").read_text("utf-8").split("=== ")[1:]
+    for name, _, source in [text.partition("\n")]
+]
+
 
 def left(source: str, language: str) -> str:
     cut = without_bodies(source.encode(), language)
@@ -120,6 +127,20 @@ def test_the_outline_is_that_of_the_whole_text(
     found = tree.parsed(source.encode(), grammar)
     monkeypatch.setattr(tree, "without_bodies", lambda text, language: None)
     assert found == tree.parsed(source.encode(), grammar) != []
+
+
+@pytest.mark.parametrize("language", sorted({name for name, _ in TRICKY} | {"tsx"}))
+def test_tricky_texts_have_the_same_outline_with_and_without_bodies(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grammar = grammar_named(language)
+    written = "typescript" if language == "tsx" else language
+    sources = [source.encode() for name, source in TRICKY if name == written]
+    found = [tree.parsed(source, grammar) for source in sources]
+    monkeypatch.setattr(tree, "without_bodies", lambda text, language: None)
+    assert found == [tree.parsed(source, grammar) for source in sources]
+    assert len(sources) == 10
+    assert all(found)
 
 
 def test_braces_in_macros_and_semicolons_in_values_are_no_code() -> None:
