@@ -91,7 +91,7 @@ def test_answers_and_traces_are_those_of_children_here(
     assert by_run(traces[1]) == by_run(traces[0])
 
 
-def test_a_child_whose_node_dies_is_begun_again_and_the_dead_one_ends_in_the_trace(
+def test_a_child_whose_node_dies_goes_on_as_another_and_both_end_in_the_trace(
     openai_server: OpenAiChatServer,
     corpus: SearchableCorpus,
     monkeypatch: pytest.MonkeyPatch,

@@ -216,7 +216,7 @@ def test_a_map_on_nodes_that_die_answers_every_document_once(
 
 @pytest.mark.deep
 @ray_tests
-def test_children_on_nodes_that_die_are_begun_again_and_keep_the_limits_of_their_run(
+def test_children_on_nodes_that_die_go_on_and_keep_the_limits_of_their_run(
     mark: str, cluster: Any, openai_server: OpenAiChatServer, tmp_path: Path
 ) -> None:
     def child(_: str, turn: int) -> Step:
