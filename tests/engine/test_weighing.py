@@ -33,6 +33,8 @@ from tests.virtual_time import run_virtually
 
 PRICE = Price(input_usd=1e-5, output_usd=2e-5, cached_usd=1e-6)
 DICE = random.Random(5)
+# An example plays whole runs: a quarter of what the profile has, 10, and 75 with --deep.
+FEW = settings(max_examples=settings().max_examples // 4)
 
 
 def drawn(first: int, last: int) -> str:
@@ -174,7 +176,7 @@ plans = st.lists(
 )
 
 
-@settings(max_examples=50)
+@FEW
 @given(plans, st.integers(300, 9_000), st.floats(0.5, 2.0), st.integers(1, 6))
 def test_whatever_bundled_tokenizer_counts_no_limit_is_passed(
     plans: list[Plan], tokens: int, part: float, width: int
@@ -231,7 +233,7 @@ def test_nothing_is_refused_that_fits_when_it_is_counted_with_care(
     assert provider.billed.input_tokens + provider.billed.output_tokens <= tokens
 
 
-@settings(max_examples=30)
+@FEW
 @given(plans, plans, st.integers(300, 9_000), st.booleans())
 def test_runs_that_share_a_sum_keep_it_in_one_process_and_in_several(
     some: list[Plan], others: list[Plan], tokens: int, far: bool
@@ -260,7 +262,7 @@ def test_runs_that_share_a_sum_keep_it_in_one_process_and_in_several(
     run_virtually(run())
 
 
-@settings(max_examples=30)
+@FEW
 @given(plans, plans, st.integers(300, 9_000))
 def test_children_in_other_processes_pass_no_limit_of_their_run(
     some: list[Plan], others: list[Plan], tokens: int
