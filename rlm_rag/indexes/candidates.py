@@ -59,10 +59,11 @@ class Found:
 
 def reached(scores: Scores, count: int) -> float:
     """Return what at least `count` of the scores reach: 0 where there are no more than those."""
-    groups = len(scores) // _GROUP_WINDOWS
-    if groups > 2 * count:
+    size = min(_GROUP_WINDOWS, len(scores) // (2 * count + 1))
+    if size > 1:
         # The best of each of many groups: fewer than all, and nearly as good.
-        scores = scores[: groups * _GROUP_WINDOWS].reshape(_GROUP_WINDOWS, groups).max(axis=0)
+        groups = len(scores) // size
+        scores = scores[: groups * size].reshape(size, groups).max(axis=0)
     if len(scores) <= count:
         return 0.0
     return float(np.partition(scores, len(scores) - count)[len(scores) - count])

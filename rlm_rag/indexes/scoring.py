@@ -26,6 +26,8 @@ _TERMS_AT_ONCE = 32
 _RECENT_BYTES = 32 << 20
 # So many more than are wanted are looked at to learn what the best reach, and as many again.
 _MORE_TRIED = 64
+# Fewer are worked out as fast as they are sorted out.
+_FEW = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +104,11 @@ class Ranker:
         """Return the windows that can be among the best, by what the best of some of them reach."""
         document_of = self._norms.document_of
         tried = wanted.count + _MORE_TRIED
+        windows = np.flatnonzero(sums > 0)
+        if wanted.second or len(windows) <= max(_FEW, wanted.count):
+            return windows
         enough = reached(sums, tried)
-        windows = np.flatnonzero(sums >= enough if enough > 0 else sums > 0)
-        if wanted.second or len(windows) <= wanted.count:
-            return windows if not enough else np.flatnonzero(sums > 0)
-        windows = windows[: 2 * tried]
+        windows = np.flatnonzero(sums >= enough)[: 2 * tried] if enough > 0 else windows[:tried]
         of_windows = document_of.take(windows)
         if wanted.allowed is not None:
             allowed = wanted.allowed(of_windows)

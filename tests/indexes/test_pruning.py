@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rlm_rag.indexes import contest, finding, pruning
+from rlm_rag.indexes import contest, finding, pruning, scoring
 from rlm_rag.indexes.columns import Places, Scores
 from rlm_rag.indexes.finding import Finder
 from rlm_rag.indexes.index import build_index
@@ -64,9 +64,17 @@ def searchers(corpus: PackedCorpus, weights: Weights = WEIGHTS) -> tuple[Searche
 
 def check(corpus: PackedCorpus, query: str, k: int, weights: Weights = WEIGHTS) -> None:
     every, pruned = searchers(corpus, weights)
-    assert pruned.search(query, k=k) == every.search(query, k=k)
-    allowed = PathFilter("x/*")
-    assert pruned.search(query, k=k, allowed=allowed) == every.search(query, k=k, allowed=allowed)
+    for allowed in (None, PathFilter("x/*")):
+        expected = every.search(query, k=k, allowed=allowed)
+        assert pruned.search(query, k=k, allowed=allowed) == expected
+        with pytest.MonkeyPatch.context() as patch:
+            leave_out_all_that_cannot_be_among_the_best(patch)
+            assert every.search(query, k=k, allowed=allowed) == expected
+
+
+def leave_out_all_that_cannot_be_among_the_best(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scoring, "_FEW", 0)
+    patch.setattr(scoring, "_MORE_TRIED", 1)
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
@@ -106,6 +114,27 @@ def test_most_windows_are_passed_over(pack: Pack, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(pruning.PrunedRanker, "scores", watched)
     assert pruned.search("common needle pin", k=3) == every.search("common needle pin", k=3)
     assert scored[0] <= 30
+
+
+def test_windows_that_cannot_be_among_the_best_are_worked_out_no_further(
+    pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = {f"f{n}.txt": f"common {n}\n" * 30 for n in range(200)}
+    documents |= {f"g{n}.txt": "common needle pin\n" * 30 for n in range(30)}
+    every, _ = searchers(pack(documents))
+    expected = every.search("common needle pin", k=3)
+    leave_out_all_that_cannot_be_among_the_best(monkeypatch)
+    found: list[int] = []
+    whole = scoring.Ranker.scores
+
+    def watched(self: scoring.Ranker, *arguments: object) -> tuple[Places, Scores]:
+        scores = whole(self, *arguments)  # type: ignore[arg-type]
+        found.append(len(scores[0]))
+        return scores
+
+    monkeypatch.setattr(scoring.Ranker, "scores", watched)
+    assert every.search("common needle pin", k=3) == expected
+    assert found[0] <= 30
 
 
 def test_a_question_leaves_nothing_for_the_next(pack: Pack) -> None:
