@@ -73,10 +73,7 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
     try:
         packed_path = scratch.path / "corpus.packed"
         folder = kept.folder_of(keeping.root, origin)
-        before_path = scratch.path / "before.packed"
-        before = KeptCorpus.open(folder, before_path, stamp()) or open_begun(
-            folder, before_path, stamp()
-        )
+        before = _before(folder, scratch.path / "before.packed")
         known = None if keeping.verify else before
         if not _amended(known, reading, packed_path, folder, origin, keeping.most_bytes):
             files: list[ReadFile | None] = []
@@ -97,6 +94,10 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
     except BaseException:
         scratch.close()
         raise
+
+
+def _before(folder: Path, path: Path) -> KeptCorpus | None:
+    return KeptCorpus.open(folder, path, stamp()) or open_begun(folder, path, stamp())
 
 
 def _amended(

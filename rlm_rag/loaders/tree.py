@@ -38,23 +38,10 @@ def read_tree(
         SourceError: `root` cannot be listed.
         UsageError: an include or exclude is no glob.
     """
-    options, report = intake.options, intake.report
+    report, limit = intake.report, intake.options.max_file_bytes
     sighting = sighting or Sighting(intake)
-    root = sighting.root = os.path.realpath(root).rstrip("/")
-    listings = sighting.listings
-    names, by_git = _list(root, options, report, sighting)
-    leads = follow_links(root, names, report) if options.follow_symlinks else {}
-    if only is not None:
-        report.skipped[:] = [one for one in report.skipped if only(one.path)]
-    folders = Folders(root, report, listings, by_git=by_git)
-    # Of an empty one, too.
-    folders.holds(root)
-    files = [
-        (path, f"{root}/{leads.get(name, name)}")
-        for path, name in unique_paths([*names, *leads])
-        if only is None or only(path)
-    ]
-    limit = options.max_file_bytes
+    sighting.root = os.path.realpath(root).rstrip("/")
+    files, folders = _files(sighting, only or _any)
     for path, location in parsing_ahead(files, intake.is_new, max_file_bytes=limit):
         if not intake.wants(path):
             continue
@@ -65,6 +52,29 @@ def read_tree(
             report.skip(path, "beneath a symbolic link")
         else:
             yield from intake.read(path, location)
+
+
+def _any(_path: str) -> bool:
+    return True
+
+
+def _files(
+    sighting: Sighting, only: Callable[[str], bool]
+) -> tuple[list[tuple[str, str]], Folders]:
+    """Return the path and the location of each file that counts, and the folders above them."""
+    root, options, report = sighting.root, sighting.intake.options, sighting.intake.report
+    names, by_git = _list(root, options, report, sighting)
+    leads = follow_links(root, names, report) if options.follow_symlinks else {}
+    report.skipped[:] = [one for one in report.skipped if only(one.path)]
+    folders = Folders(root, report, sighting.listings, by_git=by_git)
+    # Of an empty one, too.
+    folders.holds(root)
+    files = [
+        (path, f"{root}/{leads.get(name, name)}")
+        for path, name in unique_paths([*names, *leads])
+        if only(path)
+    ]
+    return files, folders
 
 
 def _list(
