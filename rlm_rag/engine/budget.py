@@ -80,17 +80,6 @@ class Budget:
         self._spent = Amounts()
         self._tally = Tally()
 
-    def reserve(
-        self, estimate: CallEstimate, *, model: str = "", role: CallRole = "sub"
-    ) -> Reservation:
-        """Admit one call by the run's own limits alone.
-
-        Raises:
-            LimitReached: it does not fit beside the calls in flight and the final root call.
-        """
-        self._check(estimate, keep_final=True)
-        return self._admit(estimate, model, role, final=False)
-
     async def admit(
         self,
         estimate: CallEstimate,
@@ -112,7 +101,7 @@ class Budget:
         """
 
         def attempt() -> Reservation | None:
-            return self._attempt(self.fitted(estimate), model, role, waits=waits, dares=not waits)
+            return self._attempt(self.fitted(estimate), model, role, waits=waits)
 
         return await self._granted(await self._line.until(attempt), waits=waits)
 
@@ -198,16 +187,6 @@ class Budget:
             final=reservation.final,
             kept=None if self._final_taken else self._final,
         )
-
-    def reserve_final(self, estimate: CallEstimate, *, model: str = "") -> Reservation:
-        """Admit the last root call as `admit_final` does, by the run's own limits alone.
-
-        Raises:
-            LimitReached: even with a shorter reply it does not fit.
-        """
-        estimate = fitted(self._limits, estimate, self._committed(keep_final=False))
-        self._check(estimate, keep_final=False)
-        return self._admit(estimate, model, "root", final=True)
 
     def reserve_retry(self, reservation: Reservation) -> None:
         """Admit a request as `admit_retry` does, by the run's own limits alone.
@@ -394,13 +373,12 @@ class Budget:
         role: CallRole,
         *,
         waits: bool,
-        dares: bool = False,
         final: bool = False,
     ) -> Reservation | None:
         """Reserve a call, or return None where it is to try again once one in flight has settled.
 
-        With `waits` that is where it would fit without them, unless it `dares` also where they
-        could pass a limit together.
+        One that `waits` does so where it would fit without them, and, as the `final` one does,
+        where they could pass a limit together.
         """
         try:
             self._check(estimate, keep_final=not final)
@@ -409,20 +387,9 @@ class Budget:
                 return None
             raise
         may_pass = self._may_pass(estimate, final=final)
-        if may_pass and self._pending and not dares:
+        if may_pass and self._pending and (waits or final):
             return None
         doubtful = may_pass and estimate.more_tokens > 0
-        return self._admit(estimate, model, role, final=final, doubtful=doubtful)
-
-    def _admit(
-        self,
-        estimate: CallEstimate,
-        model: str,
-        role: CallRole,
-        *,
-        final: bool,
-        doubtful: bool = False,
-    ) -> Reservation:
         reservation = Reservation(self._next_id, estimate, model, role, final, doubtful)
         self._next_id += 1
         self._final_taken = self._final_taken or final

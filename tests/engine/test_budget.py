@@ -24,47 +24,56 @@ class Clock:
         return self.now
 
 
+def reserve(budget, estimate, **of):
+    """Admit a call, which has to fit now."""
+    return asyncio.run(budget.admit(estimate, waits=False, **of))
+
+
+def reserve_final(budget, estimate, **of):
+    return asyncio.run(budget.admit_final(estimate, **of))
+
+
 def spent(usage):
     return usage.input_tokens + usage.output_tokens
 
 
 def test_calls_are_admitted_until_one_is_left_for_the_final_answer():
     budget = Budget(Limits(calls=3))
-    held = [budget.reserve(FREE), budget.reserve(FREE)]
+    held = [reserve(budget, FREE), reserve(budget, FREE)]
     with pytest.raises(LimitReached) as refusal:
-        budget.reserve(FREE)
+        reserve(budget, FREE)
     assert refusal.value.name == "budget_calls"
     assert refusal.value.may_fit_later
     for reservation in held:
         budget.settle(reservation, Usage(calls=1))
     with pytest.raises(LimitReached) as refusal:
-        budget.reserve(FREE)
+        reserve(budget, FREE)
     assert not refusal.value.may_fit_later
-    final = budget.reserve_final(FREE, model="root")
+    final = reserve_final(budget, FREE, model="root")
     budget.settle(final, Usage(calls=1))
     assert budget.usage.calls == 3
     with pytest.raises(LimitReached):
-        budget.reserve_final(FREE)
+        reserve_final(budget, FREE)
 
 
 def test_tokens_in_flight_count_as_spent_until_they_settle():
     budget = Budget(Limits(tokens=1000))
-    first = budget.reserve(CallEstimate(400, 300))
+    first = reserve(budget, CallEstimate(400, 300))
     with pytest.raises(LimitReached) as refusal:
-        budget.reserve(CallEstimate(200, 200))
+        reserve(budget, CallEstimate(200, 200))
     assert (refusal.value.name, refusal.value.may_fit_later) == ("budget_tokens", True)
     budget.settle(first, Usage(calls=1, input_tokens=400, output_tokens=10))
-    budget.reserve(CallEstimate(200, 200))
+    reserve(budget, CallEstimate(200, 200))
     assert budget.tokens_left() == 190
 
 
 def test_money_is_kept_for_the_final_answer_and_only_it_may_use_it():
     budget = Budget(Limits(usd=1.0), final=CallEstimate(10, 10, 0.2))
-    budget.settle(budget.reserve(CallEstimate(1, 1, 0.8)), Usage(calls=1, usd=0.8))
+    budget.settle(reserve(budget, CallEstimate(1, 1, 0.8)), Usage(calls=1, usd=0.8))
     with pytest.raises(LimitReached) as refusal:
-        budget.reserve(CallEstimate(1, 1, 0.1))
+        reserve(budget, CallEstimate(1, 1, 0.1))
     assert refusal.value.name == "budget_usd"
-    budget.settle(budget.reserve_final(CallEstimate(1, 1, 0.2)), Usage(calls=1, usd=0.2))
+    budget.settle(reserve_final(budget, CallEstimate(1, 1, 0.2)), Usage(calls=1, usd=0.2))
     assert budget.usage.usd == pytest.approx(1.0)
 
 
@@ -79,8 +88,8 @@ def test_what_is_kept_for_the_final_answer_grows_with_its_estimate_to_a_quarter(
 
 def test_a_call_of_unknown_price_is_refused_under_a_limit_in_money_only():
     with pytest.raises(LimitReached, match="price"):
-        Budget(Limits(usd=1.0)).reserve(CallEstimate(1, 1, None))
-    Budget(Limits()).reserve(CallEstimate(1, 1, None))
+        reserve(Budget(Limits(usd=1.0)), CallEstimate(1, 1, None))
+    reserve(Budget(Limits()), CallEstimate(1, 1, None))
 
 
 def test_time_runs_out_for_ordinary_calls_before_the_final_one():
@@ -90,14 +99,14 @@ def test_time_runs_out_for_ordinary_calls_before_the_final_one():
     assert budget.seconds_left(final=True) == 40
     clock.now += 30
     with pytest.raises(LimitReached) as refusal:
-        budget.reserve(FREE)
+        reserve(budget, FREE)
     assert refusal.value.name == "timeout"
-    final = budget.reserve_final(FREE)
+    final = reserve_final(budget, FREE)
     assert budget.seconds_left() == 10
     budget.settle(final, Usage(calls=1))
     clock.now += 10
     with pytest.raises(LimitReached):
-        budget.reserve_final(FREE)
+        reserve_final(budget, FREE)
     assert budget.elapsed_seconds() == 40
 
 
@@ -105,7 +114,7 @@ def admitted(budget: Budget, estimates: list[CallEstimate]) -> list[bool]:
     outcomes = []
     for estimate in estimates:
         try:
-            budget.reserve(estimate)
+            reserve(budget, estimate)
         except LimitReached:
             outcomes.append(False)
         else:
@@ -127,23 +136,23 @@ def test_a_batch_goes_on_after_a_call_that_is_too_large():
 
 def test_a_call_that_was_not_sent_costs_nothing():
     budget = Budget(Limits(calls=2))
-    reservation = budget.reserve(FREE)
+    reservation = reserve(budget, FREE)
     budget.release(reservation)
     budget.release(reservation)
     assert budget.usage == Usage()
-    budget.reserve(FREE)
+    reserve(budget, FREE)
 
 
 def test_a_final_call_that_was_not_sent_is_kept_again():
     budget = Budget(Limits(calls=1))
-    budget.release(budget.reserve_final(FREE))
+    budget.release(reserve_final(budget, FREE))
     assert budget.calls_left() == 0
-    budget.reserve_final(FREE)
+    reserve_final(budget, FREE)
 
 
 def test_retries_count_as_calls_and_are_admitted_one_by_one():
     budget = Budget(Limits(calls=3))
-    reservation = budget.reserve(FREE)
+    reservation = reserve(budget, FREE)
     budget.reserve_retry(reservation)
     with pytest.raises(LimitReached):
         budget.reserve_retry(reservation)
@@ -155,7 +164,7 @@ def test_retries_count_as_calls_and_are_admitted_one_by_one():
 
 def test_a_call_whose_cost_nobody_knows_counts_its_whole_estimate():
     budget = Budget(Limits())
-    reservation = budget.reserve(CallEstimate(10, 20, 0.5))
+    reservation = reserve(budget, CallEstimate(10, 20, 0.5))
     budget.reserve_retry(reservation)
     budget.settle(reservation, None)
     assert budget.usage == Usage(calls=2, input_tokens=10, output_tokens=20, usd=0.5)
@@ -163,7 +172,7 @@ def test_a_call_whose_cost_nobody_knows_counts_its_whole_estimate():
 
 def test_settling_twice_is_an_error():
     budget = Budget(Limits())
-    reservation = budget.reserve(FREE)
+    reservation = reserve(budget, FREE)
     budget.settle(reservation, Usage(calls=1))
     with pytest.raises(ValueError, match="settled"):
         budget.settle(reservation, Usage(calls=1))
@@ -171,9 +180,9 @@ def test_settling_twice_is_an_error():
 
 def test_usage_is_kept_by_model_and_by_role():
     budget = Budget(Limits())
-    budget.settle(budget.reserve(FREE, model="big", role="root"), Usage(calls=1, input_tokens=5))
+    budget.settle(reserve(budget, FREE, model="big", role="root"), Usage(calls=1, input_tokens=5))
     for _ in range(2):
-        budget.settle(budget.reserve(FREE, model="small"), Usage(calls=1, output_tokens=3))
+        budget.settle(reserve(budget, FREE, model="small"), Usage(calls=1, output_tokens=3))
     budget.count_cached(model="small")
     assert budget.by_model == {
         "big": Usage(calls=1, input_tokens=5),
@@ -185,7 +194,7 @@ def test_usage_is_kept_by_model_and_by_role():
 
 def test_an_unknown_cost_makes_the_total_unknown_but_not_the_limit_void():
     budget = Budget(Limits(usd=1.0))
-    budget.settle(budget.reserve(CallEstimate(1, 1, 0.4)), Usage(calls=1, usd=None))
+    budget.settle(reserve(budget, CallEstimate(1, 1, 0.4)), Usage(calls=1, usd=None))
     assert budget.usage.usd is None
     assert budget.usd_left() == pytest.approx(0.6)
 
@@ -220,7 +229,7 @@ class Interleavings(RuleBasedStateMachine):
         before = (self.budget.calls_left(), self.budget.tokens_left(), self.budget.usd_left())
         estimate = CallEstimate(tokens, cap, cents / 100)
         try:
-            reservation = self.budget.reserve(estimate)
+            reservation = reserve(self.budget, estimate)
         except LimitReached:
             fits = before[0] >= 1 and before[1] >= tokens + cap and before[2] >= cents / 100
             assert not fits or self.budget.seconds_left() == 0
@@ -267,7 +276,7 @@ class Interleavings(RuleBasedStateMachine):
         if self.final or self.budget.seconds_left(final=True) == 0:
             return
         self.final = True
-        reservation = self.budget.reserve_final(CallEstimate(20, 20, 0.05))
+        reservation = reserve_final(self.budget, CallEstimate(20, 20, 0.05))
         self.budget.settle(reservation, Usage(calls=1, input_tokens=20, output_tokens=20, usd=0.05))
 
     @invariant()
@@ -358,10 +367,10 @@ def test_no_order_of_waiting_calls_stalls_or_overshoots(calls, limit):
 def test_a_meter_counts_what_is_spent_inside_it_and_below():
     budget = Budget(Limits())
     with metered() as outer:
-        budget.settle(budget.reserve(FREE, model="a"), Usage(calls=1, input_tokens=1))
+        budget.settle(reserve(budget, FREE, model="a"), Usage(calls=1, input_tokens=1))
         with metered() as inner:
-            budget.settle(budget.reserve(FREE, model="b"), Usage(calls=1, input_tokens=2))
-    budget.settle(budget.reserve(FREE, model="a"), Usage(calls=1, input_tokens=4))
+            budget.settle(reserve(budget, FREE, model="b"), Usage(calls=1, input_tokens=2))
+    budget.settle(reserve(budget, FREE, model="a"), Usage(calls=1, input_tokens=4))
     assert (inner.usage.input_tokens, outer.usage.input_tokens) == (2, 3)
     assert outer.by_model == {
         "a": Usage(calls=1, input_tokens=1),
