@@ -27,6 +27,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 _MOUNT_POINT, _TYPE_AFTER = 4, " - "
 # Their folders may have no times of their own.
 _FOREIGN = "fuse"
+_LONG_AGO = FileStatus(0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,23 +92,22 @@ def witness_of(sightings: Iterable[Sighting], settled_before_ns: int) -> Witness
 def _nearest(path: str) -> FileStatus:
     """Return the status of the folder in which a path would come to be.
 
-    Of a repository's marks, that of the root: none was there when git looked for them.
+    Of a repository's marks it is that of long ago: none was there when git looked for them.
     """
-    parents = Path(path).parents
-    if Path(path).name in REPOSITORY_MARKS:
-        return FileStatus(0, 0, 0, 0)
+    parents = () if Path(path).name in REPOSITORY_MARKS else Path(path).parents
     for parent in parents:
         try:
             return FileStatus.of(parent.stat())
         except (FileNotFoundError, NotADirectoryError):
             continue
-    return FileStatus(0, 0, 0, 0)
+    return _LONG_AGO
 
 
 def _paths_of(sighting: Sighting) -> list[str] | None:
     root, listing, options = sighting.root, sighting.listing, sighting.intake.options
-    # What a link leads to may change without a trace here.
-    if listing is None or not listing.is_whole or options.follow_symlinks or _is_foreign(root):
+    # What a link leads to may change without a trace here, and so may a file beyond a limit.
+    is_more = options.follow_symlinks or options.max_total_bytes is not None
+    if listing is None or not listing.is_whole or is_more or _is_foreign(root):
         return None
     folders = [name.removesuffix("/") for name in listing.ignored if name.endswith("/")]
     if listing.outside:
@@ -117,9 +117,9 @@ def _paths_of(sighting: Sighting) -> list[str] | None:
         if whole is None:
             return None
         passed = whole
-    files = files_of_rules(root, outside=listing.outside)
     beneath = _looked_into(root, sighting.listings, {f"{root}/{name}" for name in passed})
-    return None if files is None or beneath is None else [*beneath, *files]
+    files = None if beneath is None else files_of_rules(root, outside=listing.outside)
+    return None if beneath is None or files is None else [*beneath, *files]
 
 
 def _looked_into(root: str, listings: Listings, passed: set[str]) -> list[str] | None:
