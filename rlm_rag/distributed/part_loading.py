@@ -15,6 +15,7 @@ from rlm_rag.distributed.placement import owner_of
 from rlm_rag.errors import RetrievalError
 from rlm_rag.globs import without_part
 from rlm_rag.loaders.keeping import Keeping, NotKept
+from rlm_rag.loaders.kept_corpus import stamp
 from rlm_rag.loaders.options import sources_and_options
 from rlm_rag.loaders.source import NO_DOCUMENT, Folders, Part, load_sources
 from rlm_rag.packed import PackedCorpus, encode
@@ -28,14 +29,15 @@ MOST_KEPT_BYTES = 1 << 62
 class FolderSource:
     """Folders that nodes load themselves, where they are the same as on the machine that asks.
 
-    `marks` tell each folder from one of the same path on another machine. With `verify` files
-    are read again that are known.
+    `marks` tell each folder from one of the same path on another machine, `stamp` what reads
+    their files from other versions of it. With `verify` files are read again that are known.
     """
 
     origin: str
     places: tuple[str, ...]
     names: tuple[str, ...]
     marks: tuple[tuple[int, int], ...]
+    stamp: str
     verify: bool
 
     @classmethod
@@ -46,7 +48,8 @@ class FolderSource:
             OSError: one of them is gone.
         """
         marks = tuple(map(_mark, folders.places))
-        return cls(folders.origin, folders.places, folders.names, marks, verify)
+        read_by = stamp().hex()
+        return cls(folders.origin, folders.places, folders.names, marks, read_by, verify)
 
     @classmethod
     def from_json(cls, text: str) -> FolderSource:
@@ -54,18 +57,20 @@ class FolderSource:
         told = json.loads(text)
         marks = tuple((inode, changed) for inode, changed in told["marks"])
         places, names = tuple(told["places"]), tuple(told["names"])
-        return cls(told["origin"], places, names, marks, told["verify"])
+        return cls(told["origin"], places, names, marks, told["stamp"], told["verify"])
 
     def to_json(self) -> str:
         """Return it as a text for a command line."""
         return json.dumps(asdict(self))
 
     def check(self) -> None:
-        """Look whether the folders are here.
+        """Look whether the folders are here, and would be read here as where they were found.
 
         Raises:
-            RetrievalError: they are not, or others are.
+            RetrievalError: they are not, or others are; they would be read otherwise.
         """
+        if stamp().hex() != self.stamp:
+            raise RetrievalError("a node has other versions of Python, or of what reads documents")
         for place, mark in zip(self.places, self.marks, strict=True):
             try:
                 found = _mark(place)

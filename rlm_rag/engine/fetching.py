@@ -27,7 +27,8 @@ class ReadingOn:
 
     def __init__(self, members: Collection[int] | None = None) -> None:
         self._members = members
-        self._last = -1
+        # Who begins with the first document may mean to read on.
+        self._last = -_NEAR
         self._ahead = 0
 
     def after(self, number: int, corpus: Corpus) -> list[int]:

@@ -248,7 +248,8 @@ def test_children_on_nodes_that_die_go_on_and_keep_the_limits_of_their_run(
                 ):
                     os.kill(host, signal.SIGKILL)
 
-    with load(source, keep=False) as corpus:
+    shards = f"ray:{cluster.address}"
+    with load(source, keep=False, shards=shards, shard_count=2) as corpus:
         found = play(
             openai_server,
             corpus,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,12 @@ def test_a_node_where_the_folder_is_another_says_so(tmp_path: Path, change: str)
         written(place, {"a.py": b"x = 1\n"})
     with pytest.raises(RetrievalError, match="is not on a node" if change == "gone" else "another"):
         source.check()
+
+
+def test_a_node_that_would_read_documents_otherwise_says_so(tmp_path: Path) -> None:
+    source = folders([str(written(tmp_path / "source", {"a.py": b"x = 1\n"}))])
+    with pytest.raises(RetrievalError, match="other versions"):
+        replace(source, stamp="00").check()
 
 
 def test_only_whole_folders_are_loaded_in_parts(tmp_path: Path) -> None:
