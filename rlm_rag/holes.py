@@ -102,14 +102,14 @@ class Holes:
             try:
                 self._write(corpus.place(number), data)
                 self._mark(number, next(self._marks))
+                self._held_bytes += len(data) - self._held.pop(number, 0)
+                self._held[number] = len(data)
+                self._make_room()
             except OSError as error:
                 raise PackedCorpusError(
                     f"Cannot hold the text of {corpus.path(number)}: {error.strerror}.",
                     hint="Free space there, or set TMPDIR to a folder with more room.",
                 ) from error
-            self._held_bytes += len(data) - self._held.pop(number, 0)
-            self._held[number] = len(data)
-            self._make_room()
 
     def close(self) -> None:
         """Close the file; idempotent."""

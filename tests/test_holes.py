@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from pathlib import Path
 
@@ -205,3 +206,20 @@ def test_a_file_may_have_some_texts_from_the_beginning(tmp_path: Path) -> None:
         with PackedCorpus.open(tmp_path / "some") as corpus:
             assert [corpus.holds(number) for number in range(2)] == [False, True]
             assert corpus.content(1) == DOCUMENTS["b.py"]
+
+
+def test_where_a_text_has_no_room_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, path = with_holes(tmp_path, DOCUMENTS)
+    filling = Holes(path)
+
+    def full(fd: int, data: memoryview) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(holes.os, "write", full)
+    with whole, pytest.raises(PackedCorpusError, match=r"Cannot hold the text of a\.py: No space"):
+        filling.fill(0, bytes(whole.content_bytes(0)))
+    monkeypatch.undo()
+    assert not filling.corpus.holds(0)
+    filling.close()
