@@ -252,9 +252,7 @@ class ModelCalls:
         self, model: PricedModel, asking: _Asking, request: ModelRequest, sending: _Sending
     ) -> Completion:
         weighing, reservation = await self._reserve(model, asking)
-        if request.max_output_tokens is not None:
-            sending.cap = reservation.estimate.output_tokens
-            request = replace(request, max_output_tokens=sending.cap)
+        request = sending.capped(request, reservation.estimate.output_tokens)
         call = self._record_call(model, asking, reservation.estimate)
         started = time.monotonic()
         check = partial(self._check_not_refused, model, asking)
@@ -417,6 +415,13 @@ class _Sending:
 
     wanted: int | None
     cap: int | None = None
+
+    def capped(self, request: ModelRequest, tokens: int) -> ModelRequest:
+        """Return the request with the output cap that was admitted, if it is sent with one."""
+        if self.wanted is None:
+            return request
+        self.cap = tokens
+        return replace(request, max_output_tokens=tokens)
 
     def was_cut(self, reply: Completion) -> bool:
         """Whether a reply ends where the limits ended it, so that with others it were longer."""

@@ -105,11 +105,9 @@ def estimate(
     root, sub = _estimated(names.model, settings), _estimated(names.sub, settings)
     read_images(images, model=root.name, facts=root.facts)
     profile = profile_name(profile, root.name)
-    chosen = strategy
+    chosen, calls = strategy, limits.calls or 0
     if strategy == "auto":
-        chosen = choose(
-            corpus, question=question, root=root, profile=profile, calls_left=limits.calls or 0
-        )
+        chosen = choose(corpus, question=question, root=root, profile=profile, calls_left=calls)
     task = Task(
         question=question,
         documents=_sizes(corpus, chosen),

@@ -12,7 +12,8 @@ from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.coverage import Coverage
-from rlm_rag.engine.delegation import delegation_of
+from rlm_rag.engine.delegation import Delegation, delegation_of
+from rlm_rag.engine.lineup import Lineup
 from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.refusals import FOR_GOOD
@@ -50,31 +51,21 @@ async def read_documents(
 ) -> tuple[str, ...]:
     """Have sub-models read documents; `tell` is given each path and reply as it comes.
 
-    What `past` has a reply to is not sent.
-
-    What failed only because a provider refuses the key, or the time is over, is not told. Where
-    `tell` raises, nothing more is sent; what is under way is told too, and the error raised.
+    What `past` has a reply to is not sent. What failed only because a provider refuses the key, or
+    the time is over, is not told. Where `tell` raises, nothing more is sent; what is under way is
+    told too, and the error raised.
 
     Raises:
         UsageError: an option cannot be used.
         ModelError: a model's name or key cannot be used, also where only the provider knew.
     """
-    options = order.options
     calls = _calls(order, budget, recorder, past or Past())
     told = _Told(tell, calls, budget)
     async with AsyncExitStack() as stack:
-        lineup = await stack.enter_async_context(options.lineup())
+        lineup = await stack.enter_async_context(order.options.lineup())
         view = View(order.corpus, order.retriever)
         stack.push_async_callback(view.aclose)
-        delegation = delegation_of(
-            calls,
-            run_id=order.run_id,
-            lineup=lineup,
-            view=view,
-            coverage=Coverage(),
-            recorder=recorder,
-            concurrency=options.limits.concurrency,
-        )
+        delegation = _delegation(order, calls, lineup, view, recorder)
         await delegation.delegate.map_files(
             list(order.paths),
             order.prompt,
@@ -94,6 +85,20 @@ def _calls(order: MapOrder, budget: Budget, recorder: Recorder, past: Past) -> M
         recorder=recorder,
         past=past,
         keeps_final=False,
+    )
+
+
+def _delegation(
+    order: MapOrder, calls: ModelCalls, lineup: Lineup, view: View, recorder: Recorder
+) -> Delegation:
+    return delegation_of(
+        calls,
+        run_id=order.run_id,
+        lineup=lineup,
+        view=view,
+        coverage=Coverage(),
+        recorder=recorder,
+        concurrency=order.options.limits.concurrency,
     )
 
 

@@ -36,9 +36,7 @@ async def notes_of_all(
 
     def tell(path: str, reply: LeafReply) -> None:
         if reply.limit is not None:
-            # Of a document in parts, what kept the part out: what a replay comes to again.
-            reason = (reply.error or "").rpartition("not sent: ")[2]
-            limits.append(LimitReached(reply.limit, reason or f"{path} was read in part"))
+            limits.append(LimitReached(reply.limit, _reason(reply) or f"{path} was read in part"))
 
     replies = await delegate.map_files(paths, asked, caller=Caller(0, 1), tell=tell)
     failed = [path for path, reply in replies.items() if not reply["ok"]]
@@ -61,6 +59,11 @@ async def notes_of_all(
         notes,
         limit=limits[0] if limits else None,
     )
+
+
+def _reason(reply: LeafReply) -> str:
+    """Return what kept a document out, or a part of it, as a replay comes to it again."""
+    return (reply.error or "").rpartition("not sent: ")[2]
 
 
 def _kept(reply: str) -> str:
