@@ -69,13 +69,16 @@ def _words_of(term: bytes, words: Table, terms: Table, others: Numbers) -> Numbe
     if number < 0:
         return others[:0]
     first, last = terms.span(number)
-    return with_itself(term, others[first:last], words)
+    itself = own_word(term, words)
+    return others[first:last] if itself < 0 else np.append(others[first:last], np.uint32(itself))
 
 
-def with_itself(term: bytes, others: Numbers, words: Table) -> Numbers:
-    """Return the numbers of all words that stand for a term: others, and itself if it is one."""
-    itself = words.find(term) if term in word_terms(term) else -1
-    return others if itself < 0 else np.append(others, np.uint32(itself))
+def own_word(term: bytes, words: Table) -> int:
+    """Return the number of the word that is spelled as a term it stands for, or -1.
+
+    It stands for the term beside those that the table of terms gives.
+    """
+    return words.find(term) if term in word_terms(term) else -1
 
 
 def _merged(postings: Numbers) -> Numbers:

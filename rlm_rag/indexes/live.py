@@ -14,7 +14,7 @@ from itertools import count, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from rlm_rag.indexes.runs import run_starts
+from rlm_rag.indexes.runs import run_starts, sums
 from rlm_rag.indexes.segment import DEFINED, MAX_COUNT, Segment
 from rlm_rag.indexes.sources import GONE, Source
 
@@ -155,15 +155,19 @@ class LivePostings:
             SegmentError: a segment is damaged.
         """
         found = self._gathered(terms)
-        if any(source.first is None for source in self._in_order):
-            sources = self._in_order * len(terms)
-            found = [source.placed(one) for source, one in zip(sources, found, strict=True)]
-        sizes = list(map(len, found))
+        sizes = np.array(list(map(len, found)), np.int64)
         packed = _concatenated(found)
-        windows, counts = packed >> _SHIFT, packed & _COUNT
-        firsts = np.array([source.first or 0 for source in self._in_order] * len(terms), np.uint32)
-        windows += np.repeat(firsts, sizes)
-        of_terms = np.array(sizes, np.int64).reshape(len(terms), len(self._in_order)).sum(axis=1)
+        counts = packed & _COUNT
+        firsts = [source.first for source in self._in_order]
+        if None not in firsts:
+            windows = packed >> _SHIFT
+            windows += np.repeat(np.array(firsts * len(terms), np.uint32), sizes)
+        else:
+            pairs = zip(self._in_order * len(terms), found, strict=True)
+            windows = _concatenated([source.windows_of(postings) for source, postings in pairs])
+            kept = windows != GONE
+            windows, counts, sizes = windows[kept], counts[kept], sums(kept, sizes)
+        of_terms = sizes.reshape(len(terms), len(self._in_order)).sum(axis=1)
         borders = np.concatenate(([0], np.cumsum(of_terms)))
         several = Several(windows, counts, borders)
         return several if several.are_apart else several.merged()

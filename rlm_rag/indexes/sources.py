@@ -9,10 +9,10 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from rlm_rag.indexes.common import own_word
 from rlm_rag.indexes.runs import spread
 from rlm_rag.indexes.segment import (
     COMMON,
-    MAX_COUNT,
     PAGE_BYTES,
     PAGE_VALUES,
     SEQUENCE,
@@ -20,7 +20,6 @@ from rlm_rag.indexes.segment import (
     WORDS,
     Segment,
 )
-from rlm_rag.indexes.terms import word_terms
 
 Numbers = NDArray[np.uint32]
 Longs = NDArray[np.int64]
@@ -100,18 +99,6 @@ class Source:
         own += self.first
         return own
 
-    def placed(self, postings: Numbers) -> Numbers:
-        """Return postings by the corpus's numbers of windows, less `first`, if that is known.
-
-        Those of windows that are gone are left out.
-        """
-        if self.first is not None or not len(postings):
-            return postings
-        windows = self.windows_of(postings)
-        kept = windows != GONE
-        placed: Numbers = windows[kept] << np.uint32(8) | postings[kept] & np.uint32(MAX_COUNT)
-        return placed
-
     def words(self, term: bytes) -> bytes:
         """Return the numbers, of 32 bits, of the raw words that stand for a term."""
         found = self._words.get(term)
@@ -168,7 +155,9 @@ def _doubtful(unchecked: NDArray[np.uint8], first: Longs, last: Longs) -> NDArra
 
 def _first_of_run(windows: Numbers) -> np.uint32 | None:
     """Return the first of numbers that all follow each other, None of any others."""
-    if not len(windows) or windows[0] == GONE:
+    if not len(windows):
+        return np.uint32(0)
+    if windows[0] == GONE:
         return None
     follow = np.arange(windows[0], int(windows[0]) + len(windows), dtype=np.uint32)
     return windows[0] if np.array_equal(windows, follow) else None
@@ -177,8 +166,7 @@ def _first_of_run(windows: Numbers) -> np.uint32 | None:
 def _words_of_term(segment: Segment, term: bytes) -> bytes:
     number = segment.table(TERMS).find(term)
     others = bytes(segment.values(TERMS, number)) if number >= 0 else b""
-    # The table leaves a term's own spelling out.
-    itself = segment.table(WORDS).find(term) if term in word_terms(term) else -1
+    itself = own_word(term, segment.table(WORDS))
     return others if itself < 0 else others + itself.to_bytes(NUMBER_BYTES, sys.byteorder)
 
 
