@@ -169,7 +169,8 @@ class Children:
         if paths is None:
             return await self._subcalls.ask(chosen, [Message("user", prompt)], caller=caller)
         room = self._reader.room_tokens(chosen, prompt)
-        texts = [await self._text(path) for path in paths]
+        await self._view.hold(paths)
+        texts = [f"Document {path}:\n{self._view.text(path)}" for path in paths]
         if sum(map(count_tokens, texts)) > room:
             raise Refused(
                 f"at this depth rlm_query is one call, and its {len(paths)} documents do not fit "
@@ -181,9 +182,3 @@ class Children:
         if reply.ok:
             self._reader.sent_whole(paths)
         return reply
-
-    async def _text(self, path: str) -> str:
-        try:
-            return f"Document {path}:\n{await self._view.fetched(path)}"
-        except RetrievalError as error:
-            raise Refused(str(error)) from error

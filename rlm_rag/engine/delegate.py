@@ -52,8 +52,8 @@ class Delegate:
             chosen = self._subcalls.chosen(model)
             asked = _checked_prompt(prompt)
             material = await self._material(text, "text")
-        except Refused as refused:
-            return [failed(str(refused)).to_json()]
+        except (Refused, RetrievalError) as error:
+            return [failed(str(error)).to_json()]
         parts: list[Part] = []
 
         async def whole() -> LeafReply:
@@ -112,8 +112,8 @@ class Delegate:
             asked = _checked_prompt(map_prompt)
             reduction = _checked_prompt(reduce_prompt)
             found = await self._items(items)
-        except Refused as refused:
-            return failed(str(refused)).to_json()
+        except (Refused, RetrievalError) as error:
+            return failed(str(error)).to_json()
         (reply,) = await gather_within(
             [self._map_reduce(found, asked, reduction, chosen, caller)], caller.seconds
         )
@@ -194,7 +194,7 @@ class Delegate:
 
     async def _material(self, value: Any, name: str) -> Material:
         if isinstance(value, str):
-            held = await self._text(value) if "\n" not in value else None
+            held = await self._view.fetched(value) if "\n" not in value else None
             if held is not None:
                 return Material(value, held, known=value not in self._view.added.documents)
             return Material(name, value)
@@ -205,14 +205,8 @@ class Delegate:
         ):
             raise Refused('a text is a str, a path, or an entry {"path": str, "content": str}')
         path, content = value["path"], value["content"]
-        known = path not in self._view.added.documents and await self._text(path) == content
+        known = path not in self._view.added.documents and await self._view.fetched(path) == content
         return Material(path, content, known=known)
-
-    async def _text(self, path: str) -> str | None:
-        try:
-            return await self._view.fetched(path)
-        except RetrievalError as error:
-            raise Refused(str(error)) from error
 
     async def _items(self, items: Any) -> list[Material]:
         if isinstance(items, Mapping) and not isinstance(items.get("content"), str):

@@ -16,6 +16,7 @@ from rlm_rag import Answer, SearchableCorpus
 from rlm_rag.distributed import spreading
 from rlm_rag.distributed.gathering import GatheringAnswerer
 from rlm_rag.distributed.placement import owner_of
+from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import NotHeldError
 from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.requests import AnyRequest, HoldRequest, HoldResult, Result
@@ -238,6 +239,23 @@ def test_a_text_of_a_lost_shard_is_an_error_where_it_is_read_and_the_run_goes_on
     ]
     assert "NotHeldError: The text of docs/guide.md cannot be read" in shown
     assert shown.count(f"docs/guide.md lies in shard {lost}, which is lost") == 3
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_child_that_is_one_call_has_its_documents_fetched_at_once(
+    openai_server: OpenAiChatServer, tmp_path: Path, parsers: Parsers, is_lost: bool
+) -> None:
+    code = "reply = rlm_query('Look.', paths=['docs/'])\nFINAL(str(reply.error))"
+    lost = owner_of("docs/guide.md", 3)
+    with spread(tmp_path, parsers) as (corpus, shards):
+        shards.dying |= {lost} if is_lost else set()
+        found = play(
+            openai_server, corpus, root=[block(code)] * 2, trace=False, limits=Limits(depth=0)
+        )
+        assert (sorted(corpus.near.held), corpus.near.requests) == ([0, 1], 1)
+    assert (f"lies in shard {lost}, which is lost" in found.text) == is_lost
+    prompts = "".join(str(request.messages) for request in openai_server.received)
+    assert all((f"Document {path}:" in prompts) != is_lost for path in sorted(DOCUMENTS)[:2])
 
 
 def test_a_map_reads_what_lies_in_shards_and_says_what_is_lost(
