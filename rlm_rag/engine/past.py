@@ -27,6 +27,7 @@ from rlm_rag.engine.sameness import (
 from rlm_rag.errors import DivergedError
 from rlm_rag.models.base import Completion, Message, Usage
 from rlm_rag.trace import events
+from rlm_rag.trace.names import is_within
 from rlm_rag.trace.reader import Trace
 
 Prompt = tuple[tuple[str, str], ...]
@@ -232,7 +233,7 @@ class Past:
 
     def _costs_of(self, run: str) -> Iterator[tuple[str, Usage]]:
         for call in self._recorded.calls:
-            if call.sent.run == run or call.sent.run.startswith(f"{run}."):
+            if is_within(call.sent.run, run):
                 yield call.sent.model, call.cost
 
     def child(
