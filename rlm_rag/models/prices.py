@@ -151,14 +151,20 @@ def known_names() -> list[str]:
     ]
 
 
-@cache
-def _table() -> Mapping[str, Mapping[str, Any]]:
+def litellm_folder() -> Path | None:
+    """Where litellm's files lie, which it is not imported for; None where it is not installed."""
     # find_spec finds a top-level package without running it: litellm's import takes seconds.
     spec = find_spec("litellm")
-    if spec is None or spec.origin is None:
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, Any]]:
+    folder = litellm_folder()
+    if folder is None:
         return {}
     try:
-        table = json.loads(Path(spec.origin).with_name(_TABLE_NAME).read_bytes())
+        table = json.loads((folder / _TABLE_NAME).read_bytes())
     except (OSError, ValueError):
         # Without the table no price is known, and callers say so where they need one.
         return {}

@@ -13,12 +13,11 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from rlm_rag.models.base import Message
-from rlm_rag.models.prices import provider_of
+from rlm_rag.models.prices import litellm_folder, provider_of
 from rlm_rag.models.providers import HOSTS, served_name
 from rlm_rag.models.tokens import framing_tokens
 
@@ -59,16 +58,16 @@ def highest_message_tokens(
 
 def _own(model: str, api_base: str | None) -> str | None:
     """The tokenizer of a model that OpenAI serves; None for any other."""
-    prefix, slash, name = model.partition("/")
+    prefix, slash, _ = model.partition("/")
     provider = prefix if slash else provider_of(model)
     if api_base is not None:
-        provider, name = HOSTS.get(urlsplit(api_base).hostname or ""), served_name(model)
+        provider = HOSTS.get(urlsplit(api_base).hostname or "")
     if provider != "openai":
         return None
     try:
         from tiktoken.model import encoding_name_for_model
 
-        encoding = encoding_name_for_model(name if slash else model)
+        encoding = encoding_name_for_model(served_name(model))
     except (ImportError, KeyError):
         return None
     return encoding if encoding in _TIKTOKEN_FILES else None
@@ -81,10 +80,10 @@ def _vocabulary(name: str) -> Count | None:
 
 @cache
 def _loaded(name: str) -> Count | None:
-    spec = find_spec("litellm")
-    if spec is None or spec.origin is None:
+    installed = litellm_folder()
+    if installed is None:
         return None
-    folder = Path(spec.origin).parent / "litellm_core_utils" / "tokenizers"
+    folder = installed / "litellm_core_utils" / "tokenizers"
     try:
         if name in _TIKTOKEN_FILES:
             return _of_tiktoken(name, folder)

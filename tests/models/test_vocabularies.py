@@ -112,6 +112,6 @@ def test_neither_litellm_nor_the_network_is_needed() -> None:
 
 
 def test_where_a_file_is_missing_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabularies, "find_spec", lambda name: None)
+    monkeypatch.setattr(vocabularies, "litellm_folder", lambda: None)
     monkeypatch.setattr(vocabularies, "_vocabulary", vocabularies._loaded.__wrapped__)
     assert counted("Hi") is None
