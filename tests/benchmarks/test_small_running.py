@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
 from contextlib import closing
+from pathlib import Path
 
 import httpx
 import pytest
@@ -15,10 +17,13 @@ from benchmarks.small import records, tasks
 from benchmarks.small.__main__ import main
 from benchmarks.small.alone import as_much_as_fits
 from benchmarks.small.proxy import Proxy, merged
+from benchmarks.small.running import SYSTEMS
 from rlm_rag.api import load
 from rlm_rag.models.tokens import count_tokens
 from tests.servers.loopback import failed, reply
 
+ROOT = Path(__file__).parents[2]
+ASKED = ROOT / "benchmarks" / "small" / "asked"
 PEER = """
 import json, sys, urllib.request
 asked = json.load(open(sys.argv[1]))
@@ -199,3 +204,12 @@ def test_the_tasks_are_found_only_while_they_are_registered():
     assert names == {"small:repositories", "small:documents", "small:records"}
     with pytest.raises(UsageError):
         find_task("small:records")
+
+
+def test_the_page_shows_what_was_asked(capsys):
+    folders = sorted(str(folder) for folder in ASKED.iterdir())
+    assert main(["report", *folders]) == 0
+    rows = re.findall(r"^\| ([a-z-]+) (\| \d.+)$", capsys.readouterr().out, re.MULTILINE)
+    assert {system for system, _ in rows} == set(SYSTEMS)
+    shown = (ROOT / "docs" / "small-models.md").read_text("utf-8")
+    assert [cells for _, cells in rows if cells not in shown] == []
