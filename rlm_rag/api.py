@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, TypeVar, Unpack, cast
 
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.distributed.cluster import Cluster
-from rlm_rag.distributed.part_loading import FolderSource
 from rlm_rag.distributed.retriever import ShardsRetriever, has_ray
 from rlm_rag.engine.fetching import ReadingOn
 from rlm_rag.engine.loop_thread import loop_thread
@@ -47,6 +46,9 @@ from rlm_rag.loaders.options import LoadArguments, sources_and_options
 from rlm_rag.loaders.source import Source, find_folders, load_corpus
 from rlm_rag.loaders.source import load_sources as _load_sources
 from rlm_rag.scratch import ScratchFolder
+
+if TYPE_CHECKING:
+    from rlm_rag.distributed.part_loading import FolderSource
 
 T = TypeVar("T")
 
@@ -350,11 +352,16 @@ def _loaded_by_shards(
     Raises:
         RetrievalError: the cluster, or a folder, is not within reach.
     """
+    # Who is on the loop cannot wait for what runs on it.
+    if not has_ray() or loop_thread().is_current():
+        return None
     arguments = {name: one for name, one in options.items() if name not in ("keep", "verify")}
     found = find_folders(sources, **cast(LoadArguments, arguments))
-    # Who is on the loop cannot wait for what runs on it.
-    if found is None or not has_ray() or loop_thread().is_current():
+    if found is None:
         return None
+    # Of no use to a corpus that lies in one place, which every start would pay for.
+    from rlm_rag.distributed.part_loading import FolderSource
+
     try:
         folders = FolderSource.of(found, verify=options.get("verify", False))
         scratch = ScratchFolder()

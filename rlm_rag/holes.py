@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import sys
@@ -155,6 +154,8 @@ def _punch(fd: int, place: int, size: int) -> bool:
     """Give the room of bytes back to the file system; False where it has no way to."""
     if sys.platform != "linux":
         return False
+    import ctypes
+
     fallocate: Any = ctypes.CDLL(None).fallocate64
     arguments = (fd, _KEEP_SIZE_AND_PUNCH, ctypes.c_longlong(place), ctypes.c_longlong(size))
     return bool(fallocate(*arguments) == 0)

@@ -7,11 +7,14 @@ import contextlib
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlm_rag.distributed.cluster import LOCAL, NO_RAY, RAY_HINT, Cluster
-from rlm_rag.distributed.part_loading import FolderSource
 from rlm_rag.errors import MissingExtraError
 from rlm_rag.indexes.retriever import ProcessRetriever
+
+if TYPE_CHECKING:
+    from rlm_rag.distributed.part_loading import FolderSource
 
 # Any request may be the one that starts the shards: sending 100 GB takes ten minutes at least.
 _START_SECONDS = 3600.0

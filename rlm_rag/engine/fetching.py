@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from rlm_rag.corpus import Corpus
-from rlm_rag.engine.view import View
+
+if TYPE_CHECKING:
+    from rlm_rag.engine.view import View
 
 FETCH = "fetch"
 """By what `context` asks for a text; no block knows of it."""
