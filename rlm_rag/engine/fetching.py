@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rlm_rag.corpus import Corpus
@@ -25,10 +26,10 @@ _NEAR = 16
 class ReadingOn:
     """Tells what is worth fetching beside a text: the more, the longer it is read on in order.
 
-    `members` are the numbers of the documents that may be read, None for all.
+    `members` are the numbers of the documents that may be read, in their order, None for all.
     """
 
-    def __init__(self, members: Collection[int] | None = None) -> None:
+    def __init__(self, members: Sequence[int] | None = None) -> None:
         self._members = members
         # Who begins with the first document may mean to read on.
         self._last = -_NEAR
@@ -40,9 +41,9 @@ class ReadingOn:
         self._ahead = min(max(2 * self._ahead, _LEAST_AHEAD), _MOST_AHEAD) if goes_on else 0
         following: list[int] = []
         left = _MOST_AHEAD_BYTES
-        for one in range(number + 1, min(number + 1 + self._ahead, len(corpus))):
-            if self._members is not None and one not in self._members:
-                continue
+        members = range(len(corpus)) if self._members is None else self._members
+        start = bisect_left(members, number + 1)
+        for one in members[start : bisect_left(members, number + 1 + self._ahead)]:
             left -= corpus.size_of(one)
             if left < 0:
                 break
@@ -56,8 +57,7 @@ class Fetching:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        members = None if view.numbers is None else frozenset(view.numbers)
-        self._reading = ReadingOn(members)
+        self._reading = ReadingOn(view.numbers)
 
     async def fetch(self, number: int, itself: bool) -> str | None:
         """Have a text in the worker's map; return it `itself` where that has not helped.
