@@ -15,19 +15,32 @@ from rlm_rag.loaders.git import (
     start_git,
 )
 
-_OF_REPOSITORY = ("index", "info/exclude", "config", "config.worktree", "info/sparse-checkout")
+# Without the last three, git takes a folder for no repository.
+_OF_REPOSITORY = (
+    "index",
+    "info/exclude",
+    "config",
+    "config.worktree",
+    "info/sparse-checkout",
+    "HEAD",
+    "objects",
+    "refs",
+)
 REPOSITORY_MARKS = (".git", "HEAD")
 _FILE_ORIGIN = "file:"
+# How a list of patterns begins that git looks for where it is installed, or only if it is there.
+_ELSEWHERE = ("%", ":")
 # It ends with 1 where it finds none.
 _DONE = (0, 1)
 
 
 def environment_of_git() -> str | None:
     """Return what of the environment decides what git lists; None where it cannot be told."""
-    git, home = git_program(), os.environ.get("HOME")
-    if git is None or not home:
+    git, home, own = git_program(), os.environ.get("HOME", ""), os.environ.get("XDG_CONFIG_HOME")
+    # git would look for any other in the folder that it lists.
+    if git is None or not all(map(os.path.isabs, (home, own or home))):
         return None
-    return "\0".join((git, home, os.environ.get("XDG_CONFIG_HOME", "")))
+    return "\0".join((git, home, own or ""))
 
 
 def files_of_rules(root: str, *, outside: bool) -> list[str] | None:
@@ -49,12 +62,14 @@ def files_of_rules(root: str, *, outside: bool) -> list[str] | None:
             lines = os.fsdecode(paths).removesuffix("\n").split("\n")
     except (OSError, GitFailure):
         return None
-    of_configuration = _files_of_configuration(root, split_names(told))
-    if of_configuration is None or (lines and len(lines) != 1 + len(_OF_REPOSITORY)):
+    if lines and len(lines) != 1 + len(_OF_REPOSITORY):
         return None
     top = lines[0].rstrip("/") if lines else None
+    of_configuration = _files_of_configuration(root if top is None else top, split_names(told))
+    if of_configuration is None:
+        return None
     of_repository = [os.path.join(root or "/", name) for name in lines[1:]]  # noqa: PTH118
-    return [os.path.realpath(git), *of_configuration, *of_repository, *_above(root, top)]
+    return [git, *of_configuration, *of_repository, *_above(root, top)]
 
 
 def left_out_whole(root: str, folders: Sequence[str]) -> set[str] | None:
@@ -84,8 +99,11 @@ def _git_paths() -> Iterator[str]:
         yield from ("--git-path", name)
 
 
-def _files_of_configuration(root: str, told: Sequence[str]) -> list[str] | None:
-    """Return the files of git's configuration, and the list of patterns that they name."""
+def _files_of_configuration(top: str, told: Sequence[str]) -> list[str] | None:
+    """Return the files of git's configuration, and the list of patterns that they name.
+
+    `top` is the work tree, where git looks for what they name by no whole path.
+    """
     home = os.environ.get("HOME", "")
     own = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     patterns = f"{own}/git/ignore"
@@ -96,11 +114,11 @@ def _files_of_configuration(root: str, told: Sequence[str]) -> list[str] | None:
             return None
         if origin.startswith(_FILE_ORIGIN):
             place = origin.removeprefix(_FILE_ORIGIN)
-            found[os.path.join(root or "/", place)] = None  # noqa: PTH118
+            found[os.path.join(top or "/", place)] = None  # noqa: PTH118
         if name == "core.excludesfile":
-            if value.startswith("%"):
+            if value.startswith(_ELSEWHERE):
                 return None
-            patterns = os.path.join(root or "/", os.path.expanduser(value))  # noqa: PTH111, PTH118
+            patterns = os.path.join(top or "/", os.path.expanduser(value))  # noqa: PTH111, PTH118
     return [*found, patterns]
 
 

@@ -120,6 +120,9 @@ CHANGES: dict[str, Callable[[Path, Path], object]] = {
     "added to the index": lambda tree, home: run_git(tree, "add", "-f", "build/out.txt"),
     "removed from the index": lambda tree, home: run_git(tree, "rm", "-q", "--cached", "a.py"),
     "a repository within": lambda tree, home: run_git(tree, "init", "-q", "src"),
+    "a repository without its head": lambda tree, home: (tree / ".git/HEAD").unlink(),
+    "a repository without its objects": lambda tree, home: shutil.rmtree(tree / ".git/objects"),
+    "a repository without its references": lambda tree, home: shutil.rmtree(tree / ".git/refs"),
     "no repository any more": lambda tree, home: shutil.rmtree(tree / ".git"),
 }
 
@@ -216,8 +219,32 @@ def test_what_lies_above_a_folder_is_noticed(tmp_path: Path, above: str) -> None
     assert seen(load_corpus(middle / "deep", keeping=keeping)) == fresh
 
 
+def test_a_list_of_patterns_is_looked_for_from_the_top_of_the_work_tree(
+    tmp_path: Path, home: Path
+) -> None:
+    tree = made(tmp_path / "tree")
+    put(home, ".gitconfig", "[core]\n\texcludesFile = mine\n")
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    first = seen(load_corpus(tree / "src", keeping=keeping))
+    put(tree, "mine", "*.md\n")
+    fresh = seen(load_corpus(tree / "src"))
+    assert fresh != first
+    assert seen(load_corpus(tree / "src", keeping=keeping)) == fresh
+
+
 @pytest.mark.parametrize(
-    "reason", ["unsettled", "repository within", "include", "foreign", "limited", "followed"]
+    "reason",
+    [
+        "unsettled",
+        "repository within",
+        "include",
+        "patterns if they are there",
+        "no whole path in HOME",
+        "no whole path in XDG_CONFIG_HOME",
+        "foreign",
+        "limited",
+        "followed",
+    ],
 )
 def test_git_is_asked_each_time_where_times_do_not_tell_all(
     tmp_path: Path,
@@ -235,6 +262,10 @@ def test_git_is_asked_each_time_where_times_do_not_tell_all(
         run_git(tree, "init", "-q", "src")
     elif reason == "include":
         put(home, ".gitconfig", "[include]\n\tpath = more\n")
+    elif reason == "patterns if they are there":
+        put(home, ".gitconfig", "[core]\n\texcludesFile = :(optional)~/mine\n")
+    elif reason.startswith("no whole path"):
+        monkeypatch.setenv(reason.rpartition(" ")[2], "../home")
     elif reason == "foreign":
         mounts = tmp_path / "mounts"
         mounts.write_text(
