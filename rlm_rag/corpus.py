@@ -9,7 +9,6 @@ from typing import Any, NoReturn, Self, TypeVar, overload
 
 from rlm_rag.closing import Closing
 from rlm_rag.errors import PackedCorpusError
-from rlm_rag.holes import write_holes
 from rlm_rag.lines import split_lines
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import pack
@@ -222,14 +221,6 @@ class Corpus(Sequence[Document], Closing):
         if number is None:
             raise KeyError(document)
         return self._packed.size(number)
-
-    def write_holes(self, path: Path) -> None:
-        """Write a packed file of its documents with holes for all texts.
-
-        Raises:
-            PackedCorpusError: it cannot be written.
-        """
-        write_holes(self._packed, path)
 
     def lines_of(self, path: str) -> int | None:
         """Return how many lines the document of exactly that path has; None where there is none."""

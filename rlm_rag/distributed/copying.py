@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from rlm_rag.corpus import Corpus
 from rlm_rag.distributed.work import Copy
 from rlm_rag.errors import PackedCorpusError
+from rlm_rag.holes import write_holes
 from rlm_rag.scratch import ScratchFolder
 
 
@@ -35,13 +37,18 @@ class Copying:
                 self._scratch = _made()
             path = self._scratch.path / name
             if not path.exists():
-                await asyncio.to_thread(corpus.write_holes, path)
+                await asyncio.to_thread(_write, corpus, path)
         return Copy(name, path)
 
     def close(self) -> None:
         """Remove what was made to be copied."""
         if self._scratch is not None:
             self._scratch.close()
+
+
+def _write(corpus: Corpus, path: Path) -> None:
+    with corpus.view() as packed:
+        write_holes(packed, path)
 
 
 def _made() -> ScratchFolder:
