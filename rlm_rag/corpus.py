@@ -97,13 +97,7 @@ class Corpus(Sequence[Document], Closing):
             SourceError: two documents have the same path.
             PackedCorpusError: the temporary folder cannot be written, or is full.
         """
-        try:
-            scratch = ScratchFolder()
-        except OSError as error:
-            raise PackedCorpusError(
-                f"Cannot make a temporary folder: {error.strerror or error}.",
-                hint="Set TMPDIR to a folder that can be written.",
-            ) from error
+        scratch = scratch_for_packed()
         try:
             packed_path = scratch.path / "corpus.packed"
             pack(documents, packed_path, shape=shape)
@@ -284,3 +278,18 @@ class Corpus(Sequence[Document], Closing):
             size_bytes=packed.size(number),
             encoding=packed.encoding(number),
         )
+
+
+def scratch_for_packed() -> ScratchFolder:
+    """Make a temporary folder for packed files.
+
+    Raises:
+        PackedCorpusError: it cannot be made.
+    """
+    try:
+        return ScratchFolder()
+    except OSError as error:
+        raise PackedCorpusError(
+            f"Cannot make a temporary folder: {error.strerror or error}.",
+            hint="Set TMPDIR to a folder that can be written.",
+        ) from error

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from rlm_rag.corpus import Corpus
+from rlm_rag.corpus import Corpus, scratch_for_packed
 from rlm_rag.distributed.work import Copy
-from rlm_rag.errors import PackedCorpusError
 from rlm_rag.holes import write_holes
 from rlm_rag.scratch import ScratchFolder
 
@@ -34,7 +33,7 @@ class Copying:
             return Copy(name, corpus.packed_path)
         async with self._turn:
             if self._scratch is None:
-                self._scratch = _made()
+                self._scratch = scratch_for_packed()
             path = self._scratch.path / name
             if not path.exists():
                 await asyncio.to_thread(_write, corpus, path)
@@ -49,13 +48,3 @@ class Copying:
 def _write(corpus: Corpus, path: Path) -> None:
     with corpus.view() as packed:
         write_holes(packed, path)
-
-
-def _made() -> ScratchFolder:
-    try:
-        return ScratchFolder()
-    except OSError as error:
-        raise PackedCorpusError(
-            f"Cannot make a temporary folder: {error.strerror or error}.",
-            hint="Set TMPDIR to a folder that can be written.",
-        ) from error
