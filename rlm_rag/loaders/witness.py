@@ -7,6 +7,7 @@ out of it is decided by files that have times as well.
 from __future__ import annotations
 
 import os
+import re
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from rlm_rag.loaders.memory import FileStatus, differing, status_numbers
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _MOUNT_POINT, _TYPE_AFTER = 4, " - "
+# Spaces, tabs, line feeds and backslashes, in octal digits.
+_ESCAPED = re.compile(r"\\([0-7]{3})")
 # Their folders may have no times of their own.
 _FOREIGN = "fuse"
 _LONG_AGO = FileStatus(0, 0, 0, 0)
@@ -142,12 +145,24 @@ def _looked_into(root: str, listings: Listings, passed: set[str]) -> list[str] |
 
 
 def _is_foreign(root: str) -> bool:
-    """Tell whether a folder lies in a file system that a program of somebody's makes up."""
+    """Tell whether a folder lies in a file system that a program of somebody's makes up.
+
+    Or holds such a one.
+    """
     try:
-        lines = _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
+        lines = os.fsdecode(_MOUNTS.read_bytes()).splitlines()
     except OSError:
         # No Linux.
         return False
-    mounts = [(line.split(" ")[_MOUNT_POINT], line.partition(_TYPE_AFTER)[2]) for line in lines]
-    above = [one for one in mounts if f"{root}/".startswith(f"{one[0].rstrip('/')}/")]
-    return any(kind.startswith(_FOREIGN) for _, kind in sorted(above)[-1:])
+    here = f"{root}/"
+    mounts = [(_mount_point(line), line.partition(_TYPE_AFTER)[2]) for line in lines]
+    nearest = max((point for point, _ in mounts if here.startswith(point)), key=len, default="/")
+    return any(
+        kind.startswith(_FOREIGN) and (point == nearest or point.startswith(here))
+        for point, kind in mounts
+    )
+
+
+def _mount_point(line: str) -> str:
+    escaped = line.split(" ")[_MOUNT_POINT].rstrip("/")
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), escaped) + "/"

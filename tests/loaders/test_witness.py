@@ -242,6 +242,8 @@ def test_a_list_of_patterns_is_looked_for_from_the_top_of_the_work_tree(
         "no whole path in HOME",
         "no whole path in XDG_CONFIG_HOME",
         "foreign",
+        "foreign within",
+        "foreign by a name with a space",
         "limited",
         "followed",
     ],
@@ -266,11 +268,15 @@ def test_git_is_asked_each_time_where_times_do_not_tell_all(
         put(home, ".gitconfig", "[core]\n\texcludesFile = :(optional)~/mine\n")
     elif reason.startswith("no whole path"):
         monkeypatch.setenv(reason.rpartition(" ")[2], "../home")
-    elif reason == "foreign":
+    elif reason.startswith("foreign"):
         mounts = tmp_path / "mounts"
+        place = {"foreign": tmp_path, "foreign within": tree / "src/deep"}.get(reason)
+        if place is None:
+            tree = tree.rename(tmp_path / "a tree")
+            place = str(tree).replace(" ", r"\040")
         mounts.write_text(
             "1 0 8:1 / / rw - ext4 /dev/sda rw\n"
-            f"2 1 0:5 / {tmp_path} rw shared:1 - fuse.sshfs host: rw\n"
+            f"2 1 0:5 / {place} rw shared:1 - fuse.sshfs host: rw\n"
         )
         monkeypatch.setattr(witness, "_MOUNTS", mounts)
     elif reason == "limited":
