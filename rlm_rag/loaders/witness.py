@@ -28,8 +28,9 @@ _MOUNTS = Path("/proc/self/mountinfo")
 _MOUNT_POINT, _TYPE_AFTER = 4, " - "
 # Spaces, tabs, line feeds and backslashes, in octal digits.
 _ESCAPED = re.compile(r"\\([0-7]{3})")
-# Their folders may have no times of their own.
-_FOREIGN = "fuse"
+# A program may make up no times for folders; those of FAT are not kept for its topmost, and are
+# left alone by others that write to the same disk.
+_FOREIGN = ("fuse", "vfat", "msdos", "exfat")
 _LONG_AGO = FileStatus(0, 0, 0, 0)
 
 
@@ -145,7 +146,7 @@ def _looked_into(root: str, listings: Listings, passed: set[str]) -> list[str] |
 
 
 def _is_foreign(root: str) -> bool:
-    """Tell whether a folder lies in a file system that a program of somebody's makes up.
+    """Tell whether a folder lies in a file system whose folders' times do not tell of changes.
 
     Or holds such a one.
     """

@@ -244,6 +244,7 @@ def test_a_list_of_patterns_is_looked_for_from_the_top_of_the_work_tree(
         "foreign",
         "foreign within",
         "foreign by a name with a space",
+        "foreign on a stick",
         "limited",
         "followed",
     ],
@@ -274,9 +275,9 @@ def test_git_is_asked_each_time_where_times_do_not_tell_all(
         if place is None:
             tree = tree.rename(tmp_path / "a tree")
             place = str(tree).replace(" ", r"\040")
+        kind = "vfat /dev/sdb1" if reason.endswith("stick") else "fuse.sshfs host:"
         mounts.write_text(
-            "1 0 8:1 / / rw - ext4 /dev/sda rw\n"
-            f"2 1 0:5 / {place} rw shared:1 - fuse.sshfs host: rw\n"
+            f"1 0 8:1 / / rw - ext4 /dev/sda rw\n2 1 0:5 / {place} rw shared:1 - {kind} rw\n"
         )
         monkeypatch.setattr(witness, "_MOUNTS", mounts)
     elif reason == "limited":
