@@ -16,7 +16,14 @@ from rlm_rag.distributed.part_loading import (
     warnings_of,
     write_merged,
 )
-from rlm_rag.distributed.ray_shards import RayShards, assignments, got, nodes_up, start_host
+from rlm_rag.distributed.ray_shards import (
+    RayShards,
+    assignments,
+    got,
+    nodes_up,
+    other_version,
+    start_host,
+)
 from rlm_rag.errors import PackedCorpusError, RetrievalError
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import LoadResult
@@ -62,10 +69,7 @@ def _loaded(actors: list[Any]) -> list[Loaded]:
     begun = [actor.begin.remote() for actor in actors]
     for version in versions:
         if got(version) != stamp_of(Weights()):
-            raise RetrievalError(
-                "a node of the cluster has another version of rlm-rag",
-                hint="install the same version on every node",
-            )
+            raise other_version()
     for actor, reference in zip(actors, begun, strict=True):
         if not got(reference):
             got(actor.failed.remote())

@@ -178,10 +178,7 @@ class RayShards:
                 continue
             if version != stamp_of(Weights()):
                 self.close()
-                raise RetrievalError(
-                    "a node of the cluster has another version of rlm-rag",
-                    hint="install the same version on every node",
-                )
+                raise other_version()
             if not has_all:
                 yield at
 
@@ -273,6 +270,14 @@ def nodes_up() -> list[str]:
     if not up:
         raise RetrievalError("no node of the Ray cluster can be reached")
     return up
+
+
+def other_version() -> RetrievalError:
+    """Return what is wrong with a node whose stamp is not that of this process."""
+    return RetrievalError(
+        "a node of the cluster has another version of rlm-rag",
+        hint="install the same version on every node",
+    )
 
 
 def got(reference: Any) -> Any:
