@@ -369,6 +369,12 @@ def _loaded_by_shards(
         # A load in one place says what is wrong.
         return None
     origin = found.origin if options.get("keep", True) else None
+    return _spread_from(folders, cluster, scratch, origin)
+
+
+def _spread_from(
+    folders: FolderSource, cluster: Cluster, scratch: ScratchFolder, origin: str | None
+) -> SearchableCorpus:
     path = scratch.path / "corpus.packed"
     retriever = ShardsRetriever(
         path, cluster, origin=origin or "", kept_root=default_kept_folder(), source=folders
