@@ -24,13 +24,13 @@ def answered(ask: Callable[[], Answer]) -> Answer:
     """Return the answer, or what an interrupted run has of one.
 
     Raises:
-        KeyboardInterrupt: the run had made no turn.
+        KeyboardInterrupt: the run had made no turn and no call.
     """
     try:
         answer = ask()
     except RunInterrupted as interruption:
         answer = interruption.answer
-    if answer.stop_reason == "interrupted" and not answer.iterations:
+    if answer.stop_reason == "interrupted" and not (answer.iterations or answer.usage.calls):
         raise KeyboardInterrupt
     return answer
 

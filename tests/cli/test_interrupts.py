@@ -204,6 +204,25 @@ def test_while_a_provider_is_slow(
     assert left() == {}
 
 
+def test_while_notes_are_taken_for_the_first_turn(
+    place: Place, repo: Path, openai_server: OpenAiChatServer, left: Callable[[], dict[int, str]]
+) -> None:
+    (repo / "more.md").write_text("More of it.\n")
+    openai_server.script = [reply("A note."), reply("too late", delay_seconds=60)]
+    model = ("--model", "q", "--api-base", openai_server.api_base, "--concurrency", "1")
+    arguments = ("ask", str(repo), QUESTION, *model, "--strategy", "map-reduce")
+    with place.start(*arguments) as process:
+        while len(openai_server.received) < 2:
+            time.sleep(0.01)
+        press(process)
+        ended = interrupted(place, process)
+    (trace,) = place.traces()
+    assert last_answer(trace).iterations == 0
+    assert "2 calls" in ended.stderr
+    assert f"trace: {trace.path}" in ended.stderr
+    assert left() == {}
+
+
 def test_while_litellm_is_imported(
     place: Place, repo: Path, left: Callable[[], dict[int, str]]
 ) -> None:
