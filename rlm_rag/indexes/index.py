@@ -70,15 +70,21 @@ def build_index(
         store.remove(segments[number] for number in worn)
         segments = [one for number, one in enumerate(segments) if number not in worn] + added
         known = places_of(segments)
-    postings = LivePostings(segments, [known[digest] for digest in digests])
-    paths = tuple(corpus.paths())
+    places = [known[digest] for digest in digests]
+    return _index_of(corpus, segments, places, added=len(missing))
+
+
+def _index_of(
+    corpus: PackedCorpus, segments: Sequence[Segment], places: Sequence[Place], *, added: int
+) -> SearchIndex:
+    postings = LivePostings(segments, places)
     return SearchIndex(
         postings,
-        paths,
+        tuple(corpus.paths()),
         array("Q", corpus.line_counts()),
         Defined(postings),
         tuple(segments),
-        len(missing),
+        added,
     )
 
 

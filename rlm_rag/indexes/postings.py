@@ -99,24 +99,14 @@ class SegmentBuilder:
         Raises:
             RetrievalError: there are more windows than can be numbered.
         """
-        number_of = self._vocabulary.number_of
-        borders = [len(self._words)]
-        for words in stretches:
-            self._words.extend(map(number_of, words))
-            borders.append(len(self._words))
-        first = self._counted_windows + len(self._firsts)
-        self._firsts.extend(borders[:-2:2])
-        self._lasts.extend(borders[3::2])
-        windows = self._counted_windows + len(self._firsts)
-        lines = len(self._line_words)
-        self._line_words.frombytes(line_words)
-        first_borders = window_borders(len(self._line_words) - lines)[:-2]
-        self._borders.extend(lines + border for border in first_borders)
-        if windows > MAX_WINDOWS:
+        windows = self._add_windows(stretches, line_words)
+        first = windows.start
+        if windows.stop > MAX_WINDOWS:
             raise RetrievalError(
                 f"a document has more than {MAX_WINDOWS:,} windows of {WINDOW_LINES} lines",
                 hint="load a part of it: give a folder, or --include and --exclude globs",
             )
+        number_of = self._vocabulary.number_of
         for word, inside, times in boosts:
             if inside:
                 boost = (number_of(word), first + inside.start, len(inside), times)
@@ -127,9 +117,25 @@ class SegmentBuilder:
         self._digests += digest
         self._kinds.append(kind)
         self._stretch_offsets += offsets
-        self._window_counts.append(windows - first)
+        self._window_counts.append(len(windows))
         if len(self._words) >= _PIECE_WORDS:
             self._count()
+
+    def _add_windows(self, stretches: Iterable[list[bytes]], line_words: bytes) -> range:
+        """Take the words of a document; return the numbers of its windows."""
+        number_of = self._vocabulary.number_of
+        borders = [len(self._words)]
+        for words in stretches:
+            self._words.extend(map(number_of, words))
+            borders.append(len(self._words))
+        first = self._counted_windows + len(self._firsts)
+        self._firsts.extend(borders[:-2:2])
+        self._lasts.extend(borders[3::2])
+        lines = len(self._line_words)
+        self._line_words.frombytes(line_words)
+        first_borders = window_borders(len(self._line_words) - lines)[:-2]
+        self._borders.extend(lines + border for border in first_borders)
+        return range(first, self._counted_windows + len(self._firsts))
 
     def encode(self, stamp: bytes) -> bytearray:
         """Write what was added as a segment; nothing can be added after."""
