@@ -7,6 +7,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from rlm_rag.corpus import Skipped
@@ -25,8 +26,15 @@ _SETTLED_NS = 2_000_000_000
 _IS_POSIX = os.name == "posix"
 
 
+STATUS_NUMBERS = 4
+_INODE_MASK = (1 << 63) - 1
+
+
 class FileStatus(NamedTuple):
-    """What tells that a file was changed; times in nanoseconds since 1970."""
+    """What tells that a file was changed; times in nanoseconds since 1970, of its inode 63 bits.
+
+    So each is a signed number of 64 bits, `STATUS_NUMBERS` of them.
+    """
 
     size_bytes: int
     modified_ns: int
@@ -36,19 +44,13 @@ class FileStatus(NamedTuple):
     @classmethod
     def of(cls, status: os.stat_result) -> FileStatus:
         """Take what counts from what the system says."""
-        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-
-
-STATUS_NUMBERS = 4
-_INODE_MASK = (1 << 63) - 1
+        inode = status.st_ino & _INODE_MASK
+        return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, inode)
 
 
 def status_numbers(statuses: Iterable[FileStatus]) -> array[int]:
-    """Return statuses as they are kept: `STATUS_NUMBERS` signed numbers of 64 bits each."""
-    numbers: array[int] = array("q")
-    for size_bytes, modified_ns, changed_ns, inode in statuses:
-        numbers.extend((size_bytes, modified_ns, changed_ns, inode & _INODE_MASK))
-    return numbers
+    """Return statuses as they are kept, one after the other."""
+    return array("q", chain.from_iterable(statuses))
 
 
 def differing(

@@ -204,6 +204,27 @@ def test_files_that_were_edited_are_read_alone(
     assert len([*tmp_path.glob("kept/indexes/*/*.packed")]) == 1
 
 
+def test_inodes_may_be_numbers_of_64_bits(
+    tmp_path: Path, started: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.lstat
+
+    def looked_at(path: str) -> os.stat_result:
+        kind, (values, named) = real(path).__reduce__()  # type: ignore[misc]
+        return kind((values[0], values[1] | 1 << 63, *values[2:]), named)  # type: ignore[operator]
+
+    tree = made(tmp_path / "tree")
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    monkeypatch.setattr(os, "lstat", looked_at)
+    seen(load_corpus(tree, keeping=keeping))
+    put(tree, "a.py", "x = 3\n")
+    fresh = seen(load_corpus(tree))
+    started.clear()
+    for _ in range(2):
+        assert seen(load_corpus(tree, keeping=keeping)) == fresh
+    assert started == []
+
+
 @pytest.mark.parametrize("above", [".gitignore", ".git/HEAD"])
 def test_what_lies_above_a_folder_is_noticed(tmp_path: Path, above: str) -> None:
     tree = made(tmp_path / "tree")
