@@ -22,6 +22,7 @@ from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.engine.map_reading import Reading
 from rlm_rag.engine.mapping import FileAnswer, Mapper, MapPlan, MapSummary, plan_map
 from rlm_rag.engine.options import RunOptions
+from rlm_rag.engine.workload import parts_of
 from rlm_rag.errors import AnswerFileError, UsageError
 from rlm_rag.loaders.located import paths_of
 from rlm_rag.loaders.source import Source
@@ -68,6 +69,7 @@ class Map(Closing):
                 settings=options.asking,
                 limits=options.limits,
             )
+            self._parts = parts_of(self.plan.tokens, prompt, self._facts)
             self._mapper = self._made(found, prompt, options, ray)
         except BaseException:
             self._owned.close()
@@ -77,6 +79,11 @@ class Map(Closing):
     def facts(self) -> ModelFacts:
         """What is known of the sub-model before its server is asked, which `estimate` rests on."""
         return self._facts
+
+    @property
+    def parts(self) -> int:
+        """In about how many calls its documents are asked about, where no limit ends it."""
+        return self._parts
 
     @property
     def asked(self) -> str:
@@ -137,7 +144,7 @@ class Map(Closing):
     def _made(
         self, corpus: SearchableCorpus, prompt: str, options: RunOptions, ray: str | None
     ) -> Mapper:
-        has_parts = self.estimate.likely.calls > len(self.plan.digests)
+        has_parts = self._parts > len(self.plan.digests)
         if self._file is not None and has_parts and not options.cache:
             # Parts of a document whose answer a limit kept from coming are not paid for again.
             options = replace(options, cache=self._file.replies)

@@ -81,7 +81,7 @@ def map_(
             show_estimate(mapped.estimate, as_json=as_json)
             return DONE
         if not questioner.quiet:
-            _announce(mapped.plan, mapped.estimate.likely.calls, mapped.facts)
+            _announce(mapped.plan, mapped.parts, mapped.facts)
         _write(mapped, questioner.display, out, quiet=questioner.quiet)
         return _ended(mapped, as_json=as_json, quiet=questioner.quiet)
 

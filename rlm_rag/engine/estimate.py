@@ -158,15 +158,17 @@ def estimate_map(
     """Return what asking `prompt` of texts of so many tokens may cost, each for itself."""
     sub = _estimated(names.sub, settings)
     parts = parts_of(tokens, prompt, sub.facts)
-    input_tokens = sum(tokens) + parts * framed_tokens(prompt)
+    sent = parts if limits.calls is None else min(parts, limits.calls)
+    input_tokens = sum(tokens) * sent // max(1, parts) + sent * framed_tokens(prompt)
     loads = {
-        name: Load(Asked(), Asked(parts, input_tokens, parts * reply_tokens))
+        name: Load(Asked(), Asked(sent, input_tokens, sent * reply_tokens))
         for name, reply_tokens in NOTE_TOKENS.items()
     }
     replies = "/".join(str(tokens) for tokens in NOTE_TOKENS.values())
+    cut = "" if sent == parts else f", of which --max-calls lets {sent:,} be sent"
     said = (
         f"{len(tokens):,} documents of about {sum(tokens):,} tokens, in {parts:,} parts that fit a "
-        f"window of {sub.facts.assumed_window:,} tokens",
+        f"window of {sub.facts.assumed_window:,} tokens{cut}",
         f"low/likely/high: replies of {replies} tokens",
         _price_said(sub),
     )

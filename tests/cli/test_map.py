@@ -125,6 +125,22 @@ def test_a_limit_is_said_and_is_done_in_part(
     assert "stopped early (budget_calls): 2 documents were not asked about" in shown.err
 
 
+def test_an_estimate_heeds_the_limit_of_calls(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    estimates = []
+    for limit in ((), ("--max-calls", "2")):
+        assert main([*arguments, *limit, "--estimate", "--json"]) == 0
+        estimates.append(json.loads(capsys.readouterr().out))
+    whole, cut = estimates
+    for case in ("low", "likely", "high"):
+        assert (whole[case]["calls"], cut[case]["calls"]) == (3, 2)
+        for tokens in ("input_tokens", "output_tokens"):
+            assert abs(cut[case][tokens] - whole[case][tokens] * 2 / 3) <= 1
+    assert "of which --max-calls lets 2 be sent" in cut["assumptions"][0]
+    assert "--max-calls" not in str(whole["assumptions"])
+
+
 def test_an_estimate_sends_nothing(
     arguments: list[str], openai_server: OpenAiChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
