@@ -170,8 +170,13 @@ def _check_limits(now: Limits, then: Limits) -> None:
         fixed = item.name in _FIXED and mine != recorded
         lower = mine is not None and (recorded is None or mine < recorded)
         if fixed or lower:
-            shown = "none" if recorded is None else f"{recorded:g}"
+            shown = "none" if recorded is None else _figure(recorded)
             raise UsageError(
-                f"the limit {item.name} of the run is {shown}; it cannot be {mine:g} now",
+                f"the limit {item.name} of the run is {shown}; it cannot be {_figure(mine)} now",
                 hint="a run is taken up again with the same limits or higher ones",
             )
+
+
+def _figure(amount: float) -> str:
+    """Return an amount in full, which `g` alone would round to six digits."""
+    return f"{amount:,.15g}"

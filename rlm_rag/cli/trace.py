@@ -124,6 +124,18 @@ _AGAIN_OPTIONS = (
 )
 _MORE = click.IntRange(min=1)
 _MORE_OF = click.FloatRange(min=0)
+_NO_LIMIT = "none"
+
+
+def _or_none(amount: click.ParamType[Any]) -> Callable[[str], Any]:
+    """Take what a type takes, or `none` for no limit, which stays a word: None is not given."""
+
+    def take(value: str) -> Any:
+        if value.strip().lower() == _NO_LIMIT:
+            return _NO_LIMIT
+        return amount.convert(value, None, None)
+
+    return take
 
 
 def _again_options(command: Command) -> Command:
@@ -134,10 +146,20 @@ def _again_options(command: Command) -> Command:
 @_again_options
 @click.option("--api-base", metavar="URL", help="Where the server is now.")
 @click.option("--max-iterations", "iterations", type=_MORE, help="Turns of the root model.")
-@click.option("--max-calls", "calls", type=_MORE, help="Requests to providers.")
-@click.option("--max-tokens", "tokens", type=_MORE, help="Tokens, in and out.")
-@click.option("--max-usd", "usd", type=_MORE_OF, help="Money.")
-@click.option("--max-seconds", "seconds", type=_MORE_OF, help="Time, all stretches together.")
+@click.option(
+    "--max-calls", "calls", type=_or_none(_MORE), metavar="N", help="Requests to providers."
+)
+@click.option(
+    "--max-tokens", "tokens", type=_or_none(_MORE), metavar="N", help="Tokens, in and out."
+)
+@click.option("--max-usd", "usd", type=_or_none(_MORE_OF), metavar="N", help="Money.")
+@click.option(
+    "--max-seconds",
+    "seconds",
+    type=_or_none(_MORE_OF),
+    metavar="N",
+    help="Time, all stretches together.",
+)
 @click.option("--max-errors", "errors", type=_MORE, help="Failed turns in a row.")
 def resume(
     run: str,
@@ -151,12 +173,17 @@ def resume(
     """Go on with RUN after a crash, `kill -9`, Ctrl-C or a limit, paying for nothing twice.
 
     RUN is an id or its unique start, a file, or the last one. Its blocks run again on the same
-    corpus, from where it was loaded, or from SOURCE. Limits can be raised; what was spent counts.
+    corpus, from where it was loaded, or from SOURCE. Limits can be raised, those of calls, tokens,
+    money and time to `none`; what was spent counts.
     """
     from rlm_rag.recovery import resume as resume_run
 
     loading = take_loading(options)
-    raised = {name: value for name, value in options.items() if value is not None}
+    raised = {
+        name: None if value == _NO_LIMIT else value
+        for name, value in options.items()
+        if value is not None
+    }
 
     def again(corpus: SearchableCorpus | None, display: Display) -> Answer:
         return resume_run(

@@ -73,6 +73,28 @@ def test_a_cited_file_that_has_changed_since_is_named(
     assert "src/retry.py" in rlm_rag("trace", "show").stderr
 
 
+def test_limits_are_raised_to_none_as_they_are_set_to_it(
+    rlm_rag: Run, repo: Path, tmp_path: Path
+) -> None:
+    model = script(tmp_path, ready("It doubles."))
+    limits = ("--max-tokens", "1_000_000", "--max-usd", "0.25")
+    question = "How does the wait grow?"
+    asked = rlm_rag("ask", str(repo), question, "--model", model, *limits)
+    assert asked.returncode == 0, asked.stderr
+    lower = rlm_rag("trace", "resume", "--max-tokens", "999999")
+    assert lower.returncode == 2
+    assert "tokens of the run is 1,000,000; it cannot be 999,999 now" in lower.stderr
+    dearer = rlm_rag("trace", "resume", "--max-usd", "0.2")
+    assert "usd of the run is 0.25; it cannot be 0.2 now" in dearer.stderr
+    for name in ("calls", "tokens", "usd", "seconds"):
+        raised = rlm_rag("trace", "resume", f"--max-{name}", "none")
+        assert raised.returncode == 0, raised.stderr
+        assert "It doubles." in raised.stdout
+    for name, value in (("errors", "none"), ("tokens", "0"), ("usd", "much")):
+        refused = rlm_rag("trace", "resume", f"--max-{name}", value)
+        assert (refused.returncode, f"--max-{name}" in refused.stderr) == (2, True)
+
+
 def test_a_run_that_goes_on_is_told_from_one_that_was_cut_off(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
