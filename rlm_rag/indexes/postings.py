@@ -101,11 +101,6 @@ class SegmentBuilder:
         """
         windows = self._add_windows(stretches, line_words)
         first = windows.start
-        if windows.stop > MAX_WINDOWS:
-            raise RetrievalError(
-                f"a document has more than {MAX_WINDOWS:,} windows of {WINDOW_LINES} lines",
-                hint="load a part of it: give a folder, or --include and --exclude globs",
-            )
         number_of = self._vocabulary.number_of
         for word, inside, times in boosts:
             if inside:
@@ -135,7 +130,13 @@ class SegmentBuilder:
         self._line_words.frombytes(line_words)
         first_borders = window_borders(len(self._line_words) - lines)[:-2]
         self._borders.extend(lines + border for border in first_borders)
-        return range(first, self._counted_windows + len(self._firsts))
+        windows = range(first, self._counted_windows + len(self._firsts))
+        if windows.stop > MAX_WINDOWS:
+            raise RetrievalError(
+                f"a document has more than {MAX_WINDOWS:,} windows of {WINDOW_LINES} lines",
+                hint="load a part of it: give a folder, or --include and --exclude globs",
+            )
+        return windows
 
     def encode(self, stamp: bytes) -> bytearray:
         """Write what was added as a segment; nothing can be added after."""

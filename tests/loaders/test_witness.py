@@ -253,6 +253,15 @@ def test_a_list_of_patterns_is_looked_for_from_the_top_of_the_work_tree(
     assert seen(load_corpus(tree / "src", keeping=keeping)) == fresh
 
 
+def mounts(folder: Path, place: Path, kind: str) -> Path:
+    escaped = str(place).replace(" ", r"\040")
+    table = folder / "mounts"
+    table.write_text(
+        f"1 0 8:1 / / rw - ext4 /dev/sda rw\n2 1 0:5 / {escaped} rw shared:1 - {kind} rw\n"
+    )
+    return table
+
+
 @pytest.mark.parametrize(
     "reason",
     [
@@ -291,16 +300,10 @@ def test_git_is_asked_each_time_where_times_do_not_tell_all(
     elif reason.startswith("no whole path"):
         monkeypatch.setenv(reason.rpartition(" ")[2], "../home")
     elif reason.startswith("foreign"):
-        mounts = tmp_path / "mounts"
-        place = {"foreign": tmp_path, "foreign within": tree / "src/deep"}.get(reason)
-        if place is None:
-            tree = tree.rename(tmp_path / "a tree")
-            place = str(tree).replace(" ", r"\040")
+        tree = tree.rename(tmp_path / "a tree") if reason.endswith("space") else tree
+        place = {"foreign": tmp_path, "foreign within": tree / "src/deep"}.get(reason, tree)
         kind = "vfat /dev/sdb1" if reason.endswith("stick") else "fuse.sshfs host:"
-        mounts.write_text(
-            f"1 0 8:1 / / rw - ext4 /dev/sda rw\n2 1 0:5 / {place} rw shared:1 - {kind} rw\n"
-        )
-        monkeypatch.setattr(witness, "_MOUNTS", mounts)
+        monkeypatch.setattr(witness, "_MOUNTS", mounts(tmp_path, place, kind))
     elif reason == "limited":
         options = {"max_total_bytes": 24}
     else:
