@@ -68,6 +68,8 @@ def files_of_rules(root: str, *, outside: bool) -> list[str] | None:
     of_configuration = _files_of_configuration(root if top is None else top, split_names(told))
     if of_configuration is None:
         return None
+    # git's of the system, where it is not installed beneath /usr (its Makefile: sysconfdir).
+    of_configuration.append(f"{git.rpartition('/bin/')[0]}/etc/gitconfig")
     of_repository = [os.path.join(root or "/", name) for name in lines[1:]]  # noqa: PTH118
     return [git, *of_configuration, *of_repository, *_above(root, top)]
 

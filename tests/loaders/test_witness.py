@@ -253,6 +253,27 @@ def test_a_list_of_patterns_is_looked_for_from_the_top_of_the_work_tree(
     assert seen(load_corpus(tree / "src", keeping=keeping)) == fresh
 
 
+def test_the_configuration_beside_a_git_of_ones_own_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = made(tmp_path / "tree")
+    system = tmp_path / "local/etc/gitconfig"
+    put(tmp_path, "mine", "*.md\n")
+    put(
+        tmp_path,
+        "local/bin/git",
+        f'#!/bin/sh\nGIT_CONFIG_SYSTEM="{system}" exec {shutil.which("git")} "$@"\n',
+    )
+    (tmp_path / "local/bin/git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/local/bin:{os.environ['PATH']}")
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    first = seen(load_corpus(tree, keeping=keeping))
+    put(tmp_path, "local/etc/gitconfig", f"[core]\n\texcludesFile = {tmp_path}/mine\n")
+    fresh = seen(load_corpus(tree))
+    assert fresh != first
+    assert seen(load_corpus(tree, keeping=keeping)) == fresh
+
+
 def mounts(folder: Path, place: Path, kind: str) -> Path:
     escaped = str(place).replace(" ", r"\040")
     table = folder / "mounts"
