@@ -104,6 +104,23 @@ def test_the_records_of_a_text_are_dicts(text: str, rows: list[dict[str, object]
             [*[{"a": 1, "b": "x"}] * 30, {"a": 2, "b": "two\nlines"}],
             0,
         ),
+        (
+            'a,b,c\n1,"open,1\n2,b,2\n\n3,"closed",3\n4,d,4\n5,"e\nf",5\n',
+            [
+                {"a": 1, "b": 'open,1\n2,b,2\n\n3,closed"', "c": 3},
+                {"a": 4, "b": "d", "c": 4},
+                {"a": 5, "b": "e\nf", "c": 5},
+            ],
+            2,
+        ),
+        (
+            'a;b\r\n1;"it said ""no"";\r\n""yes""" \r\n2;"two\r\n\r\nlines"  ;\r\n',
+            [
+                {"a": 1, "b": 'it said "no";\r\n"yes" '},
+                {"a": 2, "b": "two\r\n\r\nlines  ", "column3": ""},
+            ],
+            1,
+        ),
     ],
 )
 def test_lines_of_another_form_are_counted(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     Rows = list[dict[str, Any]]
@@ -152,13 +152,37 @@ def _table(text: str) -> Read | None:
         return None
     cells = _cells(StringIO(text, newline=""), delimiter, len(text))
     found = _headed([row for row in cells if row])
-    return None if found is None else (found[0], found[1] + _swallowed(text, cells))
+    return None if found is None else (found[0], found[1] + _swallowed(text, delimiter))
 
 
-def _swallowed(text: str, cells: list[list[str]]) -> int:
-    """Return how many lines went into the last cell, whose quote no other one closes."""
-    last = cells[-1][-1] if cells and cells[-1] else ""
-    return last.rstrip("\n").count("\n") if text.endswith(last.replace('"', '""')) else 0
+def _swallowed(text: str, delimiter: str) -> int:
+    """Return how many lines went into cells whose quote none closes, or one that opens another."""
+    from io import StringIO
+
+    if _is_whole(StringIO(text, newline=""), delimiter, len(text)):
+        return 0
+    lines: list[str] = []
+
+    def heard() -> Iterator[str]:
+        for line in StringIO(text, newline=""):
+            lines.append(line)
+            yield line
+
+    swallowed = 0
+    for _ in _read(heard(), delimiter, len(text)):
+        if len(lines) > 1 and not _is_whole(lines, delimiter, len(text)):
+            swallowed += sum(1 for line in lines[1:] if line.strip())
+        lines.clear()
+    return swallowed
+
+
+def _is_whole(lines: Iterable[str], delimiter: str, longest: int) -> bool:
+    """Whether each quote of some rows ends where its cell does, but for spaces."""
+    from re import compile, escape
+
+    spaces = compile(rf'" +(?={escape(delimiter)}|[\r\n]|$)')
+    bare = (spaces.sub('"', line) for line in lines)
+    return bool(_cells(bare, delimiter, longest, strict=True))
 
 
 def _headed(rows: list[list[str]]) -> Read | None:
@@ -201,16 +225,27 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def _cells(lines: Iterable[str], delimiter: str, longest: int) -> list[list[str]]:
+def _cells(
+    lines: Iterable[str], delimiter: str, longest: int, *, strict: bool = False
+) -> list[list[str]]:
     """Return the rows of CSV, none where it cannot be read as such; no cell is over `longest`."""
+    import csv
+
+    try:
+        return list(_read(lines, delimiter, longest, strict=strict))
+    except csv.Error:
+        return []
+
+
+def _read(
+    lines: Iterable[str], delimiter: str, longest: int, *, strict: bool = False
+) -> Iterator[list[str]]:
     import csv
 
     limit = csv.field_size_limit()
     csv.field_size_limit(max(longest, limit))
     try:
-        return list(csv.reader(lines, delimiter=delimiter))
-    except csv.Error:
-        return []
+        yield from csv.reader(lines, delimiter=delimiter, strict=strict)
     finally:
         csv.field_size_limit(limit)
 
