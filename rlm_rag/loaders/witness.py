@@ -29,8 +29,12 @@ _MOUNT_POINT, _TYPE_AFTER = 4, " - "
 # Spaces, tabs, line feeds and backslashes, in octal digits.
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 # A program may make up no times for folders; those of FAT are not kept for its topmost, and are
-# left alone by others that write to the same disk.
-_FOREIGN = ("fuse", "vfat", "msdos", "exfat")
+# left alone by others that write to the same disk; those of another machine go by its clock.
+_FOREIGN = (
+    *("fuse", "vfat", "msdos", "exfat"),
+    *("nfs", "cifs", "smb", "9p", "virtiofs", "vboxsf", "prl_fs"),
+    *("afs", "ceph", "lustre", "gfs2", "ocfs2"),
+)
 _LONG_AGO = FileStatus(0, 0, 0, 0)
 
 

@@ -296,6 +296,7 @@ def mounts(folder: Path, place: Path, kind: str) -> Path:
         "foreign within",
         "foreign by a name with a space",
         "foreign on a stick",
+        "foreign on a server",
         "limited",
         "followed",
     ],
@@ -323,7 +324,8 @@ def test_git_is_asked_each_time_where_times_do_not_tell_all(
     elif reason.startswith("foreign"):
         tree = tree.rename(tmp_path / "a tree") if reason.endswith("space") else tree
         place = {"foreign": tmp_path, "foreign within": tree / "src/deep"}.get(reason, tree)
-        kind = "vfat /dev/sdb1" if reason.endswith("stick") else "fuse.sshfs host:"
+        kinds = {"stick": "vfat /dev/sdb1", "server": "nfs4 host:/export"}
+        kind = kinds.get(reason.split()[-1], "fuse.sshfs host:")
         monkeypatch.setattr(witness, "_MOUNTS", mounts(tmp_path, place, kind))
     elif reason == "limited":
         options = {"max_total_bytes": 24}
