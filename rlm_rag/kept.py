@@ -11,7 +11,6 @@ import json
 import os
 import secrets
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -19,6 +18,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
+
+from rlm_rag.own_folders import CACHE_TAG, CACHE_TAG_NAME, cache_folder
 
 MAX_KEPT_BYTES = 4 << 30
 SEGMENT_SUFFIX = ".segment"
@@ -42,23 +43,9 @@ class KeptSource:
 
 
 def default_kept_folder(environ: Mapping[str, str] | None = None) -> Path | None:
-    """The folder of all sources' folders, in `XDG_CACHE_HOME` or the platform's own cache folder.
-
-    None where none is chosen and this user has no home folder.
-    """
-    environ = os.environ if environ is None else environ
-    chosen = environ.get("XDG_CACHE_HOME", "")
-    if chosen and Path(chosen).is_absolute():
-        return Path(chosen) / "rlm-rag" / "indexes"
-    local = environ.get("LOCALAPPDATA", "")
-    if sys.platform == "win32" and local:
-        return Path(local) / "rlm-rag" / "Cache" / "indexes"
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return None
-    below = "Library/Caches" if sys.platform == "darwin" else ".cache"
-    return home / below / "rlm-rag" / "indexes"
+    """The folder of all sources' folders, in the user's cache folder; None where there is none."""
+    folder = cache_folder(environ)
+    return None if folder is None else folder / "indexes"
 
 
 def folder_of(root: Path, origin: str) -> Path:
@@ -92,6 +79,19 @@ def prepare(folder: Path, origin: str) -> None:
         write(about, lambda file: file.write(json.dumps({"origin": origin}).encode("ascii")))
     for path in folder.glob(f"*{_PARTIAL}"):
         remove_abandoned(path)
+
+
+def make_cache(folder: Path) -> None:
+    """Make a folder to keep things in, for this user alone; the user's cache folder gets its tag.
+
+    Raises:
+        OSError: it cannot be made or written.
+    """
+    make_private(folder)
+    tag = folder / CACHE_TAG_NAME
+    # Any other may have been there, and hold what no backup should leave out.
+    if folder == cache_folder() and not os.path.lexists(tag):
+        write(tag, lambda file: file.write(CACHE_TAG))
 
 
 def make_private(*folders: Path) -> None:

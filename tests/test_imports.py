@@ -22,6 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "holes",
         "globs",
         "scratch",
+        "own_folders",
         "kept",
         "child",
         "traits",

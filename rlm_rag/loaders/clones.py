@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rlm_rag.errors import SourceError
-from rlm_rag.kept import default_kept_folder
+from rlm_rag.kept import default_kept_folder, make_cache, make_private
 from rlm_rag.loaders.addresses import GitAddress, without_credentials
 from rlm_rag.loaders.files import format_bytes
 from rlm_rag.loaders.git import GitFailure, end_git, git_output, git_outputs, start_git
@@ -71,7 +71,8 @@ def _clone_of(git: str, address: GitAddress) -> Iterator[str]:
         raise SourceError("There is no cache folder to clone to.", hint="Set XDG_CACHE_HOME.")
     folder = kept.parent / "clones" / hashlib.sha256(address.url.encode()).hexdigest()[:32]
     try:
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_cache(kept.parent)
+        make_private(folder.parent)
         if not (folder / _HEAD).exists():
             _initialise(git, folder)
         with (folder / _LOCK).open("w") as lock:

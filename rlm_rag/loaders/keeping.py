@@ -65,7 +65,7 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
         SourceError: two documents have the same path.
     """
     try:
-        kept.make_private(keeping.root.parent)
+        kept.make_cache(keeping.root.parent)
         # Of the same file system, so that a link costs nothing; out of the reach of who clears.
         scratch = ScratchFolder(keeping.root.parent / _OPEN)
     except OSError as error:

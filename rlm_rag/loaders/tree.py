@@ -13,6 +13,7 @@ from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.links import follow_links
 from rlm_rag.loaders.listing import OWN_REPOSITORY_REASON, list_by_git
 from rlm_rag.loaders.options import Entry, LoadOptions, LoadReport
+from rlm_rag.loaders.own import OwnFolders
 from rlm_rag.loaders.paths import unique_paths
 from rlm_rag.loaders.walk import walk
 from rlm_rag.loaders.witness import Sighting
@@ -81,14 +82,16 @@ def _list(
     root: str, options: LoadOptions, report: LoadReport, sighting: Sighting
 ) -> tuple[list[str], bool]:
     """Return the files beneath a folder, and whether it was git that listed them."""
+    own = OwnFolders.beneath(root)
     if not options.ignore:
-        return list(walk(root, options, report)), False
+        return list(walk(root, options, report, own)), False
     # Nothing listed: the folder itself is ignored, and yet the caller asked for it.
     by_git = list_by_git(f"{root}/", options, report)
     if by_git is not None and by_git.names:
         sighting.listing = by_git
-        return _without_own_ignored(root, by_git.names, report, sighting.listings), True
-    listed = list(walk(root, options, report))
+        names, sighting.own = own.leave_out(by_git.names, report)
+        return _without_own_ignored(root, names, report, sighting.listings), True
+    listed = list(walk(root, options, report, own))
     return _without_own_ignored(root, listed, report, sighting.listings), False
 
 

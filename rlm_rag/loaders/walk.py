@@ -18,9 +18,10 @@ from rlm_rag.loaders.listing import (
     reason_by_name,
 )
 from rlm_rag.loaders.options import LoadOptions, LoadReport
+from rlm_rag.loaders.own import OwnFolders
 
 
-def walk(root: str, options: LoadOptions, report: LoadReport) -> Iterator[str]:
+def walk(root: str, options: LoadOptions, report: LoadReport, own: OwnFolders) -> Iterator[str]:
     """Yield the paths of the files beneath `root`, relative to it.
 
     Where `root` lies in a work tree, hidden files count, and the rules of the folders above hold
@@ -50,7 +51,9 @@ def walk(root: str, options: LoadOptions, report: LoadReport) -> Iterator[str]:
             path = base + entry.name
             reason = reason_by_name(entry.name, path, options, in_work_tree=top is not None)
             if reason is None and folder:
-                reason = _reason_against_folder(entry, options, in_work_tree=top is not None)
+                reason = own.reason(path) or _reason_against_folder(
+                    entry, options, in_work_tree=top is not None
+                )
             if reason is None and options.ignore and rules.ignores(prefix + path, folder=folder):
                 reason = IGNORED_REASON
             if reason is not None:

@@ -23,6 +23,8 @@ from rlm_rag.loaders.git_rules import (
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.listing import GitListing, is_left_out_by_name
 from rlm_rag.loaders.memory import FileStatus, differing, status_numbers
+from rlm_rag.loaders.own import own_places
+from rlm_rag.own_folders import CACHE_TAG_NAME
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _MOUNT_POINT, _TYPE_AFTER = 4, " - "
@@ -53,7 +55,7 @@ class Witness:
     def holds(self) -> bool:
         """Tell whether all is as it was."""
         return (
-            environment_of_git() == self.environment
+            _environment() == self.environment
             and not any(map(os.path.lexists, self.absent))
             and not differing(self.paths, self.statuses, look=os.stat)
         )
@@ -61,11 +63,15 @@ class Witness:
 
 @dataclass(slots=True)
 class Sighting:
-    """What a load sees of the folder `root`; `listing` is None until git has listed it."""
+    """What a load sees of the folder `root`; `listing` is None until git has listed it.
+
+    `own` are the folders of this program that were left out of it.
+    """
 
     intake: Intake
     root: str = ""
     listing: GitListing | None = None
+    own: Sequence[str] = ()
     listings: Listings = field(default_factory=Listings)
 
 
@@ -75,7 +81,7 @@ def witness_of(sightings: Iterable[Sighting], settled_before_ns: int) -> Witness
     None where that cannot be told: on Windows, in file systems whose folders may have no times,
     with repositories within, or where something changed after `settled_before_ns`.
     """
-    environment = environment_of_git()
+    environment = _environment()
     if environment is None or os.name != "posix":
         return None
     statuses: dict[str, FileStatus] = {}
@@ -95,6 +101,12 @@ def witness_of(sightings: Iterable[Sighting], settled_before_ns: int) -> Witness
     if any(one.changed_ns > settled_before_ns for one in looked_at):
         return None
     return Witness(environment, [*statuses], status_numbers(statuses.values()), [*absent])
+
+
+def _environment() -> str | None:
+    """Return what of the process decides what is listed; None where it cannot be told."""
+    of_git = environment_of_git()
+    return None if of_git is None else "\0".join((of_git, *own_places()))
 
 
 def _nearest(path: str) -> FileStatus:
@@ -125,9 +137,16 @@ def _paths_of(sighting: Sighting) -> list[str] | None:
         if whole is None:
             return None
         passed = whole
-    beneath = _looked_into(root, sighting.listings, {f"{root}/{name}" for name in passed})
+    own = [f"{root}/{name}" for name in sighting.own]
+    beneath = _looked_into(
+        root, sighting.listings, {f"{root}/{name}" for name in passed}.union(own)
+    )
     files = None if beneath is None else files_of_rules(root, outside=listing.outside)
-    return None if beneath is None or files is None else [*beneath, *files]
+    if beneath is None or files is None:
+        return None
+    # Without it one that is not of this user would be a folder like others.
+    tags = filter(os.path.lexists, (f"{folder}/{CACHE_TAG_NAME}" for folder in own))
+    return [*beneath, *tags, *files]
 
 
 def _looked_into(root: str, listings: Listings, passed: set[str]) -> list[str] | None:

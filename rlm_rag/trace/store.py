@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from rlm_rag.errors import TraceError
+from rlm_rag.own_folders import state_folder
 from rlm_rag.trace.events import Event
 from rlm_rag.trace.recorder import Recorder
 
@@ -40,26 +40,13 @@ def default_state_folder(environ: Mapping[str, str] | None = None) -> Path:
     Raises:
         TraceError: none is chosen, and this user has no home folder.
     """
-    environ = os.environ if environ is None else environ
-    chosen = environ.get("XDG_STATE_HOME", "")
-    if chosen and Path(chosen).is_absolute():
-        return Path(chosen) / "rlm-rag"
-    if sys.platform == "win32":
-        local = environ.get("LOCALAPPDATA")
-        return (Path(local) if local else _home() / "AppData" / "Local") / "rlm-rag"
-    if sys.platform == "darwin":
-        return _home() / "Library" / "Application Support" / "rlm-rag"
-    return _home() / ".local" / "state" / "rlm-rag"
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError as error:
+    folder = state_folder(environ)
+    if folder is None:
         raise TraceError(
             "there is no folder for traces: this user has no home folder",
             hint="set XDG_STATE_HOME to a folder that can be written",
-        ) from error
+        )
+    return folder
 
 
 def view_path(trace: Path) -> Path:
