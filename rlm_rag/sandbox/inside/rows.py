@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 
 _DELIMITERS = (",", "\t", ";", "|")
 _PART_MARKS = ("||", " | ", "\t", "; ")
-# So many lines tell whether a text has a form; where most of them have it, it is the form.
+# So many lines tell whether a text has a form; where most of them have it, it is the form, or
+# where all but one of a few.
 _LINES_TRIED = 20
 _MOST = 0.8
+_FEWEST = 3
 _MOST_DIGITS = 18
 _MOST_HEAD_WORDS = 4
 # Beyond so many digits a float is another number than the text.
@@ -60,8 +62,13 @@ def _json(text: str) -> Read | None:
         return None if found is None else (found, 0)
     lines = [line for line in _lines(text) if line.strip()]
     rows = [value for line in lines if isinstance(value := _value(line), dict)]
-    is_most = len(rows) > 1 and len(rows) >= _MOST * len(lines)
-    return (rows, len(lines) - len(rows)) if is_most else None
+    is_form = len(rows) > 1 and _is_form(len(rows), len(lines))
+    return (rows, len(lines) - len(rows)) if is_form else None
+
+
+def _is_form(having: int, lines: int) -> bool:
+    """Whether a form that some of the lines have is that of all."""
+    return having >= _MOST * lines or having == lines - 1 >= _FEWEST
 
 
 def _value(text: str) -> Any:
@@ -136,7 +143,7 @@ def _by_lines(text: str, read: Callable[[str, int], dict[str, Any] | None]) -> R
     """Read lines that have two values each for the most part, and then those of one value."""
     lines = [line for line in _lines(text) if line.strip()]
     tried = [read(line, 2) for line in lines[:_LINES_TRIED]]
-    if len(tried) - tried.count(None) < max(1, _MOST * len(tried)):
+    if not tried or not _is_form(len(tried) - tried.count(None), len(tried)):
         return None
     rows = [row for line in lines if (row := read(line, 1)) is not None]
     return _with_numbers(rows), len(lines) - len(rows)
@@ -288,8 +295,11 @@ def _delimiter(lines: Sequence[str]) -> str | None:
         counts = [len(row) for row in _cells(lines, delimiter, longest) if row]
         # The last line may be cut within a quoted cell.
         sure = counts[:-1] if len(counts) > 2 else counts
-        if len(sure) > 1 and sure[0] > most and sure.count(sure[0]) >= _MOST * len(sure):
-            best, most = delimiter, sure[0]
+        if len(sure) > 1 and sure[0] > most:
+            # Of four lines of prose or code, three often have one comma each.
+            is_small = sure[0] > 2 and _is_form(counts.count(sure[0]), len(counts))
+            if is_small or sure.count(sure[0]) >= _MOST * len(sure):
+                best, most = delimiter, sure[0]
     return best
 
 
