@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from rlm_rag.engine.workload import (
     Task,
     framed_tokens,
     parts_of,
+    shortest_call,
     workload,
 )
 from rlm_rag.models.prices import UNKNOWN_WINDOW_TOKENS, ModelFacts
@@ -172,7 +174,8 @@ def estimate_map(
         f"low/likely/high: replies of {replies} tokens",
         _price_said(sub),
     )
-    spends = _spends(loads, sub, sub, limits)
+    shortest = shortest_call(tokens, prompt, sub.facts)
+    spends = _spends(loads, sub, sub, limits, shortest=shortest)
     return Estimate(
         **spends,
         model=sub.name,
@@ -210,7 +213,7 @@ def _estimate(
         "another that its server says, or --context-window, the figures are others"
         for name in guessed
     )
-    spends = _spends(found.loads, root, sub, task.limits)
+    spends = _spends(found.loads, root, sub, task.limits, shortest=found.shortest)
     return Estimate(
         **spends,
         model=root.name,
@@ -231,16 +234,29 @@ def _estimate(
 
 
 def _spends(
-    loads: Mapping[str, Load], root: EstimatedModel, sub: EstimatedModel, limits: Limits
+    loads: Mapping[str, Load],
+    root: EstimatedModel,
+    sub: EstimatedModel,
+    limits: Limits,
+    *,
+    shortest: Load | None,
 ) -> dict[str, Spend]:
-    """Return what each case costs within the limits; nothing, where they let no call through."""
+    """Return what each case costs within the limits; nothing, where they let no call through.
+
+    The high one has as many calls as fit if each is the `shortest`.
+    """
     least = _within(_spend("low", loads["low"], root, sub), limits)
-    return {
+    spends = {
         name: _within(_spend(name, load, root, sub), limits, least_calls=least.calls)
         if least.calls
         else least
         for name, load in loads.items()
     }
+    if shortest is not None:
+        high = _spend("high", loads["high"], root, sub)
+        fitting = min(high.calls, _share(_spend("low", shortest, root, sub), limits))
+        spends["high"] = _within(high, limits, least_calls=max(least.calls, int(fitting)))
+    return spends
 
 
 def _images_said(images: int) -> tuple[str, ...]:
@@ -250,7 +266,7 @@ def _images_said(images: int) -> tuple[str, ...]:
 def _unsendable(loads: Mapping[str, Load], spends: Mapping[str, Spend]) -> tuple[str, ...]:
     if spends["low"].calls or not loads["low"].calls:
         return ()
-    return ("the limits have no room for one call: nothing would be sent",)
+    return ("the limits have no room for one call of the usual size: few or none would be sent",)
 
 
 def _spend(name: str, load: Load, root: EstimatedModel, sub: EstimatedModel) -> Spend:
@@ -277,13 +293,7 @@ def _within(spend: Spend, limits: Limits, *, least_calls: int = 0) -> Spend:
 
     Where that is less than one call, and than `least_calls`, it is nothing at all.
     """
-    shares = [1.0]
-    tokens = spend.input_tokens + spend.output_tokens
-    if limits.tokens is not None and tokens:
-        shares.append(limits.tokens / tokens)
-    if limits.usd is not None and spend.usd:
-        shares.append(limits.usd / spend.usd)
-    share = min(shares)
+    share = min(1.0, _share(spend, limits))
     calls = max(least_calls, int(spend.calls * share))
     if not calls:
         return Spend(0, 0, 0, None if spend.usd is None else 0.0)
@@ -293,6 +303,17 @@ def _within(spend: Spend, limits: Limits, *, least_calls: int = 0) -> Spend:
         int(spend.output_tokens * share),
         None if spend.usd is None else spend.usd * share,
     )
+
+
+def _share(spend: Spend, limits: Limits) -> float:
+    """Return how many times the limits of tokens and money let a spend through."""
+    shares = [math.inf]
+    tokens = spend.input_tokens + spend.output_tokens
+    if limits.tokens is not None and tokens:
+        shares.append(limits.tokens / tokens)
+    if limits.usd is not None and spend.usd:
+        shares.append(limits.usd / spend.usd)
+    return min(shares)
 
 
 def _price_said(model: EstimatedModel) -> str:

@@ -120,10 +120,15 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The loads of the three cases by name, and sentences on what they rest on."""
+    """The loads of the three cases by name, and sentences on what they rest on.
+
+    `shortest` is the least that a call may take, where calls are of many sizes and those that
+    limits leave no room for are passed over.
+    """
 
     loads: Mapping[str, Load]
     assumptions: tuple[str, ...]
+    shortest: Load | None = None
 
 
 def workload(strategy: str, task: Task) -> Workload:
@@ -135,6 +140,14 @@ def parts_of(tokens: Sequence[int], prompt: str, facts: ModelFacts, *, case: str
     """Return in how many parts texts of so many tokens are sent beside `prompt`."""
     room = _room(facts, prompt)
     return sum(1 if each <= room else math.ceil(each / (room * _FILLED[case])) for each in tokens)
+
+
+def shortest_call(tokens: Sequence[int], prompt: str, facts: ModelFacts) -> Load:
+    """Return the least that a part of texts of so many tokens may take beside `prompt`."""
+    room = _room(facts, prompt)
+    # The last part of a text that is split may be of a few words.
+    least_tokens = min((each if each <= room else 0 for each in tokens), default=0)
+    return Load(Asked(), Asked(1, framed_tokens(prompt) + least_tokens, NOTE_TOKENS["low"]))
 
 
 def framed_tokens(prompt: str) -> int:
@@ -220,6 +233,7 @@ def _map_reduce(task: Task) -> Workload:
             f"{_turns_said(task, _ONE_PROMPT)} with the notes, which are reduced first where they "
             f"do not fit a window of {task.root.assumed_window:,} tokens",
         ),
+        shortest_call(task.documents, map_prompt, task.sub),
     )
 
 

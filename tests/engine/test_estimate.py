@@ -206,6 +206,36 @@ def test_limits_without_room_for_one_call_are_said_and_cost_nothing(
     assert "no room for one call" in said.assumptions[0]
 
 
+@pytest.mark.parametrize("limits", [Limits(tokens=2_500), Limits(usd=0.0006)])
+def test_short_parts_that_limits_have_room_for_are_in_the_high_case(
+    openai_server: OpenAiChatServer, limits: Limits
+) -> None:
+    given: Any = {"price": PRICE, "strategy": "map-reduce", "context_window": 8_192}
+    rlm = rlm_rag.RLM("test", api_base=openai_server.api_base, trace=False, limits=limits, **given)
+    openai_server.script = lambda request: billed(request, "It skips it. " + "word " * 60)
+    with rlm_rag.load(["word " * 30_000, "a few words", "some others"]) as sizes:
+        said = rlm.estimate(sizes, NAMING)
+        usage = rlm.ask(sizes, NAMING).usage
+    assert said.low == said.likely == Spend(0, 0, 0, 0.0)
+    assert "few or none would be sent" in said.assumptions[0]
+    assert 1 <= usage.calls <= said.high.calls
+    assert usage.usd is not None and said.high.usd is not None
+    assert usage.usd <= said.high.usd <= (limits.usd or said.high.usd)
+    assert usage.input_tokens <= said.high.input_tokens
+
+
+def test_short_documents_that_limits_have_room_for_are_in_the_high_case_of_a_map() -> None:
+    def told(tokens: int) -> Estimate:
+        names, settings = ModelNames(model="test"), ModelSettings()
+        limits = Limits(tokens=tokens)
+        sizes = [5_000, 5_000, 5]
+        return estimate_map(sizes, "Sum up.", names=names, settings=settings, limits=limits)
+
+    assert [told(tokens).high.calls for tokens in (50, 100, 400, 100_000)] == [0, 1, 3, 3]
+    assert told(400).low.calls == told(400).likely.calls == 0
+    assert "few or none" in told(400).assumptions[0]
+
+
 def test_no_case_is_below_the_low_one_where_that_fits(corpus: SearchableCorpus) -> None:
     whole = estimated(corpus, Limits(), strategy="rlm").low
     tokens = whole.input_tokens + whole.output_tokens + 100
