@@ -422,7 +422,7 @@ def _made(folder: Path) -> Path:
 
 
 def test_at_random_moments(place: Place, repo: Path, left: Callable[[], dict[int, str]]) -> None:
-    interrupt_at_random(place, repo, range(30))
+    interrupt_at_random(place, repo, range(15))
     assert left() == {}
 
 
