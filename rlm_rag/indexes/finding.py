@@ -39,7 +39,6 @@ class Finder:
     """Counts, and finds windows, in a corpus or a part of one."""
 
     def __init__(self, corpus: PackedCorpus, index: SearchIndex, *, weights: Weights) -> None:
-        self._corpus = corpus
         self._index = index
         self._weights = weights
         self._texts = LineTexts(corpus)

@@ -28,12 +28,10 @@ GONE = np.uint32(0xFFFFFFFF)
 """What stands for the number of a window that is in a segment, and not in the corpus."""
 
 _KNOWN_TERMS = 4096
-NUMBER_BYTES = 4
-"""What the number of a word takes in `Source.words`."""
-
+# What the number of a word takes in `Source.words`.
+_NUMBER_BYTES = 4
 _FEW_TERMS = 8
 _BITS = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
-_NONE: Numbers = np.zeros(0, np.uint32)
 
 
 class Source:
@@ -86,7 +84,7 @@ class Source:
         for number in words[doubtful].tolist():
             self.segment.values(WORDS, number)
         sizes = lasts - firsts
-        counts = [len(group) // NUMBER_BYTES for group in groups]
+        counts = [len(group) // _NUMBER_BYTES for group in groups]
         of_groups = np.add.reduceat(sizes, [0, *accumulate(counts[:-1])])
         postings: Numbers = self._values.take(spread(firsts, sizes))
         return postings, of_groups
@@ -140,7 +138,7 @@ class Source:
         # A sequence has 0 for the end of a line.
         words = np.frombuffer(b"".join(found), np.uint32).astype(np.intp) + 1
         bits = _BITS[: len(found)].astype(marks.dtype)
-        bits = bits.repeat([len(one) // NUMBER_BYTES for one in found])
+        bits = bits.repeat([len(one) // _NUMBER_BYTES for one in found])
         # A term has a word once, so that what is added up is what is set.
         np.add.at(marks, words, bits)
         marked = marks.take(sequence)
@@ -167,7 +165,7 @@ def _words_of_term(segment: Segment, term: bytes) -> bytes:
     number = segment.table(TERMS).find(term)
     others = bytes(segment.values(TERMS, number)) if number >= 0 else b""
     itself = own_word(term, segment.table(WORDS))
-    return others if itself < 0 else others + itself.to_bytes(NUMBER_BYTES, sys.byteorder)
+    return others if itself < 0 else others + itself.to_bytes(_NUMBER_BYTES, sys.byteorder)
 
 
 def _array_of(numbers: memoryview) -> NDArray[np.unsignedinteger]:
