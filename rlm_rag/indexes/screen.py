@@ -36,6 +36,11 @@ class Told(NamedTuple):
     sure: Places
     doubtful: Places
 
+    @property
+    def places(self) -> Places:
+        """All of them, ascending."""
+        return np.union1d(*self) if len(self.doubtful) else self.sure
+
 
 class Screen:
     """Looks for runs of steps, of which every match has one."""
@@ -48,16 +53,11 @@ class Screen:
         self._same = [] if self._wide else [_Plan(run) for run in _runs_beyond_ascii(same)]
         self.longest = max(map(len, runs))
 
-    def places(self, text: bytes | memoryview) -> Places | None:
-        """Return, ascending, all places where a match may be near; None where they are too many.
+    def told(self, text: bytes | memoryview) -> Told | None:
+        """Return all places where a match may be near; None where they are too many.
 
         A match that is not among them has none of the runs. A place is in the line of the match.
         """
-        told = self.told(text)
-        return None if told is None else np.union1d(*told)
-
-    def told(self, text: bytes | memoryview) -> Told | None:
-        """Return the places of `places` apart."""
         values = np.frombuffer(text, np.uint8)
         sure: list[Places] = []
         doubtful: list[Places] = []

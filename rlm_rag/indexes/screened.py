@@ -49,7 +49,7 @@ def screened(
         for number in documents:
             yield Screened(number, bytes(corpus.content_bytes(number)), None)
         return
-    places = np.union1d(*told) if len(told.doubtful) else told.sure
+    places = told.places
     owners = np.searchsorted(starts, places, side="right") - 1
     doubted = {*(np.searchsorted(starts, told.doubtful, side="right") - 1).tolist()}
     firsts = run_starts(owners)

@@ -41,9 +41,10 @@ def test_every_matching_line_has_a_place(ignore_case: bool, pattern: str, text: 
     assert compiled.runs
     # Far from all, so that places are not too many.
     padded = text + "\n" + "~" * 400 * (len(text) + 1)
-    places = Screen(compiled.runs).places(padded.encode("utf-8", "surrogatepass"))
-    assert places is not None
-    held = {padded.encode("utf-8", "surrogatepass").count(b"\n", 0, at) for at in places.tolist()}
+    data = padded.encode("utf-8", "surrogatepass")
+    told = Screen(compiled.runs).told(data)
+    assert told is not None
+    held = {data.count(b"\n", 0, at) for at in told.places.tolist()}
     matching = {
         number
         for number, line in enumerate(padded.split("\n"))
