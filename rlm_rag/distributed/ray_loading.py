@@ -70,9 +70,8 @@ def _loaded(actors: list[Any]) -> list[Loaded]:
     for version in versions:
         if got(version) != stamp_of(Weights()):
             raise other_version()
-    for actor, reference in zip(actors, begun, strict=True):
-        if not got(reference):
-            got(actor.failed.remote())
+    for reference in begun:
+        got(reference)
     return [got(reference) for reference in [actor.loaded.remote() for actor in actors]]
 
 

@@ -63,31 +63,26 @@ class ShardHost:
         self._folder = self._made()
         self._writer: PackedWriter | None = None
         self._loaded: Corpus | None = None
-        self._failed: Failed | None = None
         self._shard: Shard | None = None
 
     def version(self) -> bytes:
         """Return the stamp of this node's analysis, which must be the same on all of them."""
         return stamp_of(Weights())
 
-    def begin(self) -> bool:
+    def begin(self) -> bool | Failed:
         """Open what the node has kept of the shard, or can load.
 
-        False where its documents are to be added, or, of one that is loaded, where it `failed`.
+        False where its documents are to be added; `Failed` where they cannot be loaded.
         """
         source = self._assignment.source
         if source is not None:
-            self._failed = self._load(source)
-            return self._failed is None
+            failed = self._load(source)
+            return True if failed is None else failed
         if self._opened(self._folder / _PACKED, _CHANGED) is None:
             return True
         # None yet, or of no use.
         self._writer = PackedWriter(self._folder / _PACKED)
         return False
-
-    def failed(self) -> Failed | None:
-        """Return why the shard could not be loaded."""
-        return self._failed
 
     def loaded(self) -> Loaded:
         """Tell of what was loaded."""

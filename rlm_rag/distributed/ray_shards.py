@@ -58,7 +58,6 @@ class RayShards:
         source: FolderSource | None = None,
     ) -> None:
         self._corpus = corpus
-        self._source = source
         self._numbers = numbers_by_shard(corpus, count)
         self._assignments = [
             replace(unknown, numbers=numbers, digest=digest_of(corpus, numbers))
@@ -179,15 +178,13 @@ class RayShards:
             if version != stamp_of(Weights()):
                 self.close()
                 raise other_version()
-            if not has_all:
+            if isinstance(has_all, Failed):
+                failed[at] = _said(has_all.message)
+            elif not has_all:
                 yield at
 
     def _send(self, at: int) -> None:
         actor = self._actors[at]
-        if self._source is not None:
-            # There is nothing to send: it says why it could not load its documents itself.
-            got(actor.failed.remote())
-            return
         waiting: list[Any] = []
         for batch in self._batches(at):
             waiting.append(actor.add.remote(batch))
@@ -296,6 +293,6 @@ def got(reference: Any) -> Any:
     return value
 
 
-def _said(error: Exception) -> str:
+def _said(error: Exception | str) -> str:
     first = (str(error).strip() or type(error).__name__).splitlines()[0]
     return first[:200]

@@ -115,8 +115,7 @@ def unknown(tmp_path: Path) -> Assignment:
 
 
 def assigned(unknown: Assignment, host: ShardHost) -> Assignment:
-    assert host.begin()
-    assert host.failed() is None
+    assert host.begin() is True
     told = host.loaded()
     assert [one.path for one in told.documents] == sorted(TEXTS)
     digest = hashlib.sha256(b"".join(one.digest for one in told.documents)).digest()
@@ -133,7 +132,7 @@ def test_a_shard_loads_its_documents_before_it_is_known_which_they_are(
     assert host.answer(partial(Shard.described, verify=False)).added == 3
     # The next one that takes its place loads them by itself, and indexes nothing again.
     after = ShardHost(known)
-    assert after.begin()
+    assert after.begin() is True
     assert after.answer(partial(Shard.described, verify=False)).added == 0
 
 
@@ -143,16 +142,13 @@ def test_a_shard_whose_documents_have_changed_says_so(unknown: Assignment) -> No
     place = Path(unknown.source.places[0])
     (place / "b.py").write_text("def other(): pass\n")
     host = ShardHost(known)
-    assert not host.begin()
-    assert host.failed() == Failed("its documents have changed since they were loaded", None)
+    assert host.begin() == Failed("its documents have changed since they were loaded", None)
 
 
 def test_a_shard_without_the_folder_says_so(unknown: Assignment) -> None:
     assert unknown.source is not None
     Path(unknown.source.places[0]).rename(Path(unknown.kept_root).parent.parent / "moved")
     for keeps in (unknown, replace(unknown, origin="")):
-        host = ShardHost(keeps)
-        assert not host.begin()
-        failed = host.failed()
-        assert failed is not None
+        failed = ShardHost(keeps).begin()
+        assert isinstance(failed, Failed)
         assert "is not on a node" in failed.message
