@@ -85,13 +85,15 @@ def make_cache(folder: Path) -> None:
     """Make a folder to keep things in, for this user alone; the user's cache folder gets its tag.
 
     Raises:
-        OSError: it cannot be made or written.
+        OSError: it cannot be made.
     """
     make_private(folder)
     tag = folder / CACHE_TAG_NAME
     # Any other may have been there, and hold what no backup should leave out.
     if folder == cache_folder() and not os.path.lexists(tag):
-        write(tag, lambda file: file.write(CACHE_TAG))
+        # What is kept does without it, and the folders within may be all that can be written.
+        with suppress(OSError):
+            write(tag, lambda file: file.write(CACHE_TAG))
 
 
 def make_private(*folders: Path) -> None:

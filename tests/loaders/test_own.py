@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -100,6 +101,26 @@ def test_a_cache_of_another_user_is_told_by_its_tag_alone(
         assert skipped(corpus) == {CACHE: OWN_CACHE_REASON}
         assert f"{STATE}/runs/run.jsonl" in corpus.paths()
         assert f"theirs/{CACHE_TAG_NAME}" in corpus.paths()
+
+
+def test_a_cache_whose_top_cannot_be_written_is_used_without_a_tag(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: Callable[..., int] = os.open
+
+    def refused(path: str, flags: int, mode: int = 0o777, **others: int) -> int:
+        if Path(path).parent == kept().root.parent and flags & os.O_CREAT:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return real(path, flags, mode, **others)
+
+    monkeypatch.setattr(os, "open", refused)
+    for _ in range(2):
+        with load_corpus(root, keeping=kept()) as corpus:
+            assert sorted(corpus.paths()) == sorted(FILES)
+            assert skipped(corpus).keys() == OWN.keys()
+            assert not corpus.warnings
+    assert not (root / CACHE / CACHE_TAG_NAME).exists()
+    assert [*kept().root.glob("*/*.packed")]
 
 
 def test_what_is_named_itself_is_read(root: Path, load: Callable[[Path], Corpus]) -> None:
