@@ -77,6 +77,28 @@ def leave_out_all_that_cannot_be_among_the_best(patch: pytest.MonkeyPatch) -> No
     patch.setattr(scoring, "_MORE_TRIED", 1)
 
 
+def few_among_many() -> dict[str, str]:
+    """Return 200 documents of which every window holds `common`, and 30 that hold more."""
+    documents = {f"f{n}.txt": f"common {n}\n" * 30 for n in range(200)}
+    return documents | {f"g{n}.txt": "common needle pin\n" * 30 for n in range(30)}
+
+
+def watched(
+    patch: pytest.MonkeyPatch, ranker: type[scoring.Ranker | pruning.PrunedRanker]
+) -> list[int]:
+    """Return the list that gets how many windows a ranker scores, each time."""
+    scored: list[int] = []
+    whole = ranker.scores
+
+    def counted(self: object, *arguments: object) -> tuple[Places, Scores]:
+        found = whole(self, *arguments)  # type: ignore[arg-type]
+        scored.append(len(found[0]))
+        return found
+
+    patch.setattr(ranker, "scores", counted)
+    return scored
+
+
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(MANY, ASKED | LONG, st.integers(1, 3))
 def test_the_best_are_those_of_all_windows(
@@ -100,18 +122,8 @@ def test_so_they_are_without_any_extras(pack: Pack, documents: dict[str, str], q
 
 
 def test_most_windows_are_passed_over(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
-    documents = {f"f{n}.txt": f"common {n}\n" * 30 for n in range(200)}
-    documents |= {f"g{n}.txt": "common needle pin\n" * 30 for n in range(30)}
-    every, pruned = searchers(pack(documents))
-    scored: list[int] = []
-    whole = pruning.PrunedRanker.scores
-
-    def watched(self: pruning.PrunedRanker, *arguments: object) -> tuple[Places, Scores]:
-        found = whole(self, *arguments)  # type: ignore[arg-type]
-        scored.append(len(found[0]))
-        return found
-
-    monkeypatch.setattr(pruning.PrunedRanker, "scores", watched)
+    every, pruned = searchers(pack(few_among_many()))
+    scored = watched(monkeypatch, pruning.PrunedRanker)
     assert pruned.search("common needle pin", k=3) == every.search("common needle pin", k=3)
     assert scored[0] <= 30
 
@@ -119,22 +131,12 @@ def test_most_windows_are_passed_over(pack: Pack, monkeypatch: pytest.MonkeyPatc
 def test_windows_that_cannot_be_among_the_best_are_worked_out_no_further(
     pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    documents = {f"f{n}.txt": f"common {n}\n" * 30 for n in range(200)}
-    documents |= {f"g{n}.txt": "common needle pin\n" * 30 for n in range(30)}
-    every, _ = searchers(pack(documents))
+    every, _ = searchers(pack(few_among_many()))
     expected = every.search("common needle pin", k=3)
     leave_out_all_that_cannot_be_among_the_best(monkeypatch)
-    found: list[int] = []
-    whole = scoring.Ranker.scores
-
-    def watched(self: scoring.Ranker, *arguments: object) -> tuple[Places, Scores]:
-        scores = whole(self, *arguments)  # type: ignore[arg-type]
-        found.append(len(scores[0]))
-        return scores
-
-    monkeypatch.setattr(scoring.Ranker, "scores", watched)
+    scored = watched(monkeypatch, scoring.Ranker)
     assert every.search("common needle pin", k=3) == expected
-    assert found[0] <= 30
+    assert scored[0] <= 30
 
 
 def test_a_question_leaves_nothing_for_the_next(pack: Pack) -> None:
