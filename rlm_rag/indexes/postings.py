@@ -85,8 +85,8 @@ class SegmentBuilder:
         boosts: Iterable[tuple[bytes, range, int]] = (),
         defined: Iterable[tuple[bytes, range]] = (),
         *,
-        kind: int = 0,
-        offsets: bytes = b"",
+        kind: int,
+        offsets: bytes,
     ) -> None:
         """Add a document by the raw words of each of its stretches, as `window_borders` has them.
 

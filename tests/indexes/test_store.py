@@ -160,7 +160,8 @@ def test_a_page_of_postings_that_is_damaged_is_noticed_when_it_is_read(tmp_path:
     for number in range(20_000):
         words = [b"word"] if number else [b"word", b"first"]
         line_words = len(words).to_bytes(4, sys.byteorder)
-        builder.add_document(number.to_bytes(16, "big"), [words, [], []], line_words)
+        digest, offsets = number.to_bytes(16, "big"), bytes(8)
+        builder.add_document(digest, [words, [], []], line_words, kind=0, offsets=offsets)
     data = builder.encode(STAMP)
     whole = Segment(data, STAMP)
     whole.check()
