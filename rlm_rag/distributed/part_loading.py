@@ -18,7 +18,7 @@ from rlm_rag.loaders.keeping import Keeping, NotKept
 from rlm_rag.loaders.kept_corpus import stamp
 from rlm_rag.loaders.options import sources_and_options
 from rlm_rag.loaders.source import NO_DOCUMENT, Folders, Part, load_sources
-from rlm_rag.packed import PackedCorpus, encode
+from rlm_rag.packed import encode
 from rlm_rag.packing import Described, PackedWriter
 
 MOST_KEPT_BYTES = 1 << 62
@@ -94,9 +94,10 @@ class Loaded:
     warnings: tuple[str, ...]
 
     @classmethod
-    def of(cls, corpus: Corpus, packed: PackedCorpus) -> Loaded:
-        """Tell of a part that was loaded; `packed` is its file."""
-        documents = tuple(Described.of(packed, number) for number in range(len(packed)))
+    def of(cls, corpus: Corpus) -> Loaded:
+        """Tell of a part that was loaded."""
+        with corpus.view() as packed:
+            documents = tuple(Described.of(packed, number) for number in range(len(packed)))
         return cls(documents, corpus.skipped, corpus.warnings)
 
 

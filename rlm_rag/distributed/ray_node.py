@@ -87,8 +87,7 @@ class ShardHost:
     def loaded(self) -> Loaded:
         """Tell of what was loaded."""
         assert self._loaded is not None
-        with PackedCorpus.open(self._loaded.packed_path) as packed:
-            return Loaded.of(self._loaded, packed)
+        return Loaded.of(self._loaded)
 
     def assign(self, assignment: Assignment) -> Failed | None:
         """Open what was loaded as the shard that it is assigned to be."""

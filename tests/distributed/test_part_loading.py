@@ -21,7 +21,6 @@ from rlm_rag.distributed.part_loading import (
 )
 from rlm_rag.errors import EmptyCorpusError, RetrievalError
 from rlm_rag.loaders.source import find_folders, load_sources
-from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import Described
 
 NAMES = st.sampled_from(
@@ -50,9 +49,8 @@ def written(folder: Path, tree: dict[str, bytes]) -> Path:
 def loaded(source: FolderSource, count: int, root: Path | None = None) -> list[Loaded]:
     parts = []
     for at in range(count):
-        part = load_part(source, at, count, root)
-        with part, PackedCorpus.open(part.packed_path) as packed:
-            parts.append(pickle.loads(pickle.dumps(Loaded.of(part, packed))))
+        with load_part(source, at, count, root) as part:
+            parts.append(pickle.loads(pickle.dumps(Loaded.of(part))))
     return parts
 
 
