@@ -129,8 +129,7 @@ class ShardHost:
             if not is_known:
                 # Later the documents themselves tell whether it is the same folder.
                 source.check()
-            kept_root = self._kept_root() if mine.origin else None
-            self._loaded = load_part(source, mine.at, mine.count, kept_root)
+            self._loaded = load_part(source, mine.at, mine.count, self._kept_root())
         except RlmRagError as error:
             return Failed(error.message, error.hint)
         return self._opened(self._loaded.packed_path, _CHANGED) if is_known else None
@@ -148,12 +147,14 @@ class ShardHost:
         return None
 
     def _kept_root(self) -> Path | None:
-        own = self._assignment.kept_root
-        return Path(own) if own else kept.default_kept_folder()
+        mine = self._assignment
+        if not mine.origin:
+            return None
+        return Path(mine.kept_root) if mine.kept_root else kept.default_kept_folder()
 
     def _made(self) -> Path:
         root = self._kept_root()
-        if self._assignment.origin and root is not None:
+        if root is not None:
             folder = kept.folder_of(root, self._assignment.origin)
             try:
                 kept.prepare(folder, self._assignment.origin)
