@@ -27,6 +27,7 @@ from rlm_rag.indexes.wire import (
     encode_request,
     encode_result,
 )
+from rlm_rag.trace.events import BlockOutput
 from rlm_rag.trace.reader import read_trace
 from tests.engine.play import block, play
 from tests.servers.openai_chat import OpenAiChatServer
@@ -95,10 +96,8 @@ def spread(
         yield corpus, shards
 
 
-@contextmanager
-def whole(folder: Path) -> Iterator[SearchableCorpus]:
-    with SearchableCorpus(folder / "whole") as corpus:
-        yield corpus
+def whole(folder: Path) -> SearchableCorpus:
+    return SearchableCorpus(folder / "whole")
 
 
 READING = """
@@ -232,11 +231,8 @@ def test_a_text_of_a_lost_shard_is_an_error_where_it_is_read_and_the_run_goes_on
     assert found.stop_reason == "answered"
     # Its lines are known, its text is not.
     assert (found.citations[0].status, found.citations[0].verified) == ("located", False)
-    (shown,) = [
-        str(record.event.stdout)  # type: ignore[attr-defined]
-        for record in read_trace(Path(str(found.trace))).records
-        if record.event.type == "output" and record.event.block == 1  # type: ignore[attr-defined]
-    ]
+    outputs = read_trace(Path(str(found.trace))).of_type(BlockOutput)
+    (shown,) = [each.stdout for each in outputs if each.block == 1]
     assert "NotHeldError: The text of docs/guide.md cannot be read" in shown
     assert shown.count(f"docs/guide.md lies in shard {lost}, which is lost") == 3
 
