@@ -46,6 +46,25 @@ def counting(request: Received) -> Step:
     return reply('FINAL("7")', delay_seconds=0.3)
 
 
+@pytest.fixture
+def toy(openai_server: OpenAiChatServer, monkeypatch: pytest.MonkeyPatch) -> RunConfig:
+    """An eval of six questions, all at once."""
+    install(monkeypatch, Toy(per_haystack=6))
+    return RunConfig(
+        tasks=("toy",),
+        strategies=("rlm",),
+        count=6,
+        parallel=6,
+        max_usd=100.0,
+        models=Models(model="m", api_base=openai_server.api_base, price=PRICE),
+    )
+
+
+def waiting(gate: Path) -> str:
+    """Code that waits for a file, which blocks see without a sandbox alone."""
+    return f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.1)\n"
+
+
 def command(words: str, server: OpenAiChatServer, *, output: int) -> subprocess.Popen[str]:
     """Start the command, in a session of its own."""
     return subprocess.Popen(
@@ -71,20 +90,11 @@ def test_an_eval_on_nodes_that_die_asks_every_sample_within_its_limits(
     mark: str,
     cluster: Any,
     openai_server: OpenAiChatServer,
-    monkeypatch: pytest.MonkeyPatch,
+    toy: RunConfig,
     tmp_path: Path,
 ) -> None:
     openai_server.script = counting
-    install(monkeypatch, Toy(per_haystack=6))
-    config = RunConfig(
-        tasks=("toy",),
-        strategies=("rlm",),
-        count=18,
-        parallel=6,
-        max_usd=100.0,
-        models=Models(model="m", api_base=openai_server.api_base, price=PRICE),
-        limits=Limits(concurrency=3),
-    )
+    config = replace(toy, count=18, limits=Limits(concurrency=3))
     killed: list[int] = []
 
     def kill(progress: Progress) -> None:
@@ -128,8 +138,7 @@ def thoughtful(gate: Path) -> Callable[[Received], Step]:
         assert number is not None
         code = (
             f"print(search('number')[0]['path'], llm_query('about {number[1]}'))",
-            f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.1)\n"
-            f"print(llm_query('more of {number[1]}'))",
+            waiting(gate) + f"print(llm_query('more of {number[1]}'))",
             f"FINAL('{number[1]}')",
         )
         return block(code[request.turn])
@@ -143,21 +152,13 @@ def test_a_sample_whose_node_dies_goes_on_and_no_prompt_is_sent_twice(
     mark: str,
     cluster: Any,
     openai_server: OpenAiChatServer,
-    monkeypatch: pytest.MonkeyPatch,
+    toy: RunConfig,
     tmp_path: Path,
 ) -> None:
     gate = tmp_path / "gate"
     openai_server.script = thoughtful(gate)
-    install(monkeypatch, Toy(per_haystack=6))
-    config = RunConfig(
-        tasks=("toy",),
-        strategies=("rlm",),
-        count=6,
-        parallel=6,
-        max_usd=100.0,
-        # Blocks see the gate in no other.
-        models=Models(model="m", api_base=openai_server.api_base, price=PRICE, sandbox="none"),
-    )
+    # Blocks see the gate in no other.
+    config = replace(toy, models=replace(toy.models, sandbox="none"))
     killed: list[int] = []
 
     def kill() -> None:
@@ -279,8 +280,7 @@ def test_a_child_whose_node_dies_goes_on_and_no_prompt_is_sent_twice(
     def child(first: str, turn: int) -> Step:
         code = (
             "print(llm_query(task))",
-            f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.1)\n"
-            "found = search(task)[0]['path']",
+            waiting(gate) + "found = search(task)[0]['path']",
             "FINAL(found)",
         )
         return block(code[turn])
