@@ -23,6 +23,7 @@ from tests.servers.loopback import Step, failed
 from tests.servers.openai_chat import OpenAiChatServer
 
 from .near import NearFanOut, by_run
+from .test_part_loading import written
 
 BATCH = (
     "replies = rlm_query_batched([f'Look for {word}.' for word in ('backoff', 'lookup', 'Guide')],"
@@ -61,12 +62,8 @@ def asked(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchableCorpus]:
-    root = tmp_path_factory.mktemp("source")
-    for path, text in DOCUMENTS.items():
-        file = root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    with rlm_rag.load(root) as loaded:
+    tree = {path: text.encode() for path, text in DOCUMENTS.items()}
+    with rlm_rag.load(written(tmp_path_factory.mktemp("source"), tree)) as loaded:
         yield loaded
 
 

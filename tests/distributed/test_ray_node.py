@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from rlm_rag.distributed.part_loading import FolderSource
 from rlm_rag.distributed.ray_node import Assignment, Failed, ShardHost, digest_of
 from rlm_rag.distributed.shard import Shard
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.requests import GrepRequest, IndexResult
 from rlm_rag.kept import list_kept
-from rlm_rag.loaders.source import find_folders
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import pack
+
+from .test_part_loading import folders, written
 
 TEXTS = {"a.py": "def a(): pass\n", "b.py": "def b(): pass\n", "c.py": "def c(): pass\r\n"}
 MINE = array("Q", [0, 2])
@@ -104,12 +104,8 @@ def test_a_document_that_is_sent_twice_is_refused(assignment: Assignment) -> Non
 
 @pytest.fixture
 def unknown(tmp_path: Path) -> Assignment:
-    for name, text in TEXTS.items():
-        (tmp_path / "source").mkdir(exist_ok=True)
-        (tmp_path / "source" / name).write_bytes(text.encode())
-    found = find_folders([str(tmp_path / "source")])
-    assert found is not None
-    source = FolderSource.of(found, verify=False)
+    tree = {path: text.encode() for path, text in TEXTS.items()}
+    source = folders([str(written(tmp_path / "source", tree))])
     root = str(tmp_path / "cache" / "kept")
     return Assignment("here (shard 0 of 1)", root, array("Q"), b"", 0, 1, source)
 
