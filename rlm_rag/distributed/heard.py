@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rlm_rag.engine import meter
 from rlm_rag.engine.budget import Budget
-from rlm_rag.engine.recorded import usage_of
+from rlm_rag.engine.recorded import unheard, usage_of
 from rlm_rag.trace.events import Answered, CallSent, Event, ReplyReceived, RunStarted
 from rlm_rag.trace.names import moved
 from rlm_rag.trace.recorder import Recorder
@@ -36,14 +36,13 @@ class Heard:
     def lose(self) -> None:
         """End what was not heard to end, since its node died: calls at what they may have cost."""
         for sent in self._sent.values():
-            lost = {"calls": 1, **sent.estimate}
             reply = ReplyReceived(
                 run=sent.run,
                 call=sent.call,
                 text="",
                 model=sent.model,
                 finish_reason="other",
-                usage=lost,
+                usage=unheard(sent),
                 seconds=0.0,
                 error="the node that sent it died",
             )

@@ -41,7 +41,7 @@ class Call:
         """What it cost; where no reply came, what it was thought to cost at most."""
         if self.reply is not None:
             return usage_of(self.reply.usage)
-        return usage_of({"calls": 1, **self.sent.estimate})
+        return usage_of(unheard(self.sent))
 
 
 @dataclass(slots=True)
@@ -170,6 +170,11 @@ class _Reading:
         self.found.answers.setdefault((event.run, event.block), []).append(event)
         if event.name == "task_cancel" and isinstance(event.result, Mapping):
             self.found.cancelled.add((event.run, int(event.result.get("id", 0))))
+
+
+def unheard(sent: events.CallSent) -> dict[str, Any]:
+    """Return what a call without a reply counts for, as a trace has a usage: its estimate."""
+    return {"calls": 1, **sent.estimate}
 
 
 _FIGURES = {item.name for item in fields(Usage)}

@@ -15,7 +15,7 @@ from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.pool import Share
-from rlm_rag.engine.recorded import usage_of
+from rlm_rag.engine.recorded import unheard, usage_of
 from rlm_rag.engine.run import Run
 from rlm_rag.errors import (
     DivergedError,
@@ -63,7 +63,7 @@ class Watch:
         for event in trace.events:
             self._take(event)
         for sent in self._sent.values():
-            self.lost += usage_of({"calls": 1, **sent.estimate})
+            self.lost += usage_of(unheard(sent))
         self._sent.clear()
 
     def __call__(self, event: Event) -> None:
