@@ -238,7 +238,7 @@ class Budget:
     def carry_over(self, sent: CallSent, usage: Usage) -> None:
         """Count a call that was not admitted here: made elsewhere, or before this budget was."""
         self._spend(usage, sent.estimate.get("usd"))
-        self._tally.add(usage, sent.model, "root" if sent.role == "root" else "sub")
+        self._tally.add_recorded(usage, sent)
 
     def release(self, reservation: Reservation) -> None:
         """Give back what a call that was not sent had reserved; idempotent."""

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from rlm_rag.engine.admission import CallRole
 from rlm_rag.models.base import Usage
+from rlm_rag.trace.events import CallSent
 
 
 class Tally:
@@ -22,6 +23,10 @@ class Tally:
         self.usage += usage
         self._by_model[model] = self._by_model.get(model, Usage()) + usage
         self._by_role[role] = self._by_role.get(role, Usage()) + usage
+
+    def add_recorded(self, usage: Usage, sent: CallSent) -> None:
+        """Add what a call cost that is in a trace."""
+        self.add(usage, sent.model, "root" if sent.role == "root" else "sub")
 
     @property
     def by_model(self) -> Mapping[str, Usage]:

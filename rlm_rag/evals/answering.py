@@ -17,6 +17,7 @@ from rlm_rag.engine.past import Past
 from rlm_rag.engine.pool import Share
 from rlm_rag.engine.recorded import unheard, usage_of
 from rlm_rag.engine.run import Run
+from rlm_rag.engine.tally import Tally
 from rlm_rag.errors import (
     DivergedError,
     ModelKeyError,
@@ -47,13 +48,13 @@ FATAL = (UsageError, ModelKeyError, ModelNotFoundError, SandboxUnavailableError)
 class Watch:
     """What a run tells while it is under way: how deep it goes, what it sees and costs.
 
-    `tell` is told it too, unless it is of the `past`. `by_role` has what was replied to,
+    `tell` is told it too, unless it is of the `past`. `replied` has what was replied to,
     `lost` what those calls of the past may have cost whose replies died with their node.
     """
 
     tell: Callable[[Event], None] | None = None
     depth: int = 0
-    by_role: dict[str, Usage] = field(default_factory=dict)
+    replied: Tally = field(default_factory=Tally)
     lost: Usage = field(default_factory=Usage)
     spans: dict[tuple[str, int, int], None] = field(default_factory=dict)
     _sent: dict[tuple[str, int], CallSent] = field(default_factory=dict)
@@ -71,11 +72,6 @@ class Watch:
             self.tell(event)
         self._take(event)
 
-    @property
-    def usage(self) -> Usage:
-        """What was replied to."""
-        return sum(self.by_role.values(), Usage())
-
     def _take(self, event: Event) -> None:
         match event:
             case RunStarted():
@@ -83,9 +79,8 @@ class Watch:
             case CallSent():
                 self._sent[event.run, event.call] = event
             case ReplyReceived():
-                role = self._sent.pop((event.run, event.call)).role
-                usage = usage_of(event.usage)
-                self.by_role[role] = self.by_role.get(role, Usage()) + usage
+                sent = self._sent.pop((event.run, event.call))
+                self.replied.add_recorded(usage_of(event.usage), sent)
             case Retrieved():
                 self.spans.update(((path, a, b), None) for path, a, b in event.seen)
 
@@ -212,7 +207,7 @@ class Answering:
 
 
 def _under_way(record: Record, watch: Watch, started: float, traces: Path | None) -> Record:
-    usage = watch.usage
+    usage, by_role = watch.replied.usage, watch.replied.by_role
     files = sorted(traces.glob("*.jsonl")) if traces is not None else []
     return replace(
         record,
@@ -221,8 +216,8 @@ def _under_way(record: Record, watch: Watch, started: float, traces: Path | None
         usd=(usage + watch.lost).usd,
         calls=usage.calls,
         cached_calls=usage.cached_calls,
-        root=Spent.of(watch.by_role.get("root", Usage())),
-        sub=Spent.of(watch.by_role.get("sub", Usage())),
+        root=Spent.of(by_role.get("root", Usage())),
+        sub=Spent.of(by_role.get("sub", Usage())),
         seconds=_since(started),
         trace=None if not files or traces is None else below(files[-1], traces),
         at=now(),
