@@ -11,12 +11,11 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeGuard
-from urllib.parse import urlsplit
 
 from rlm_rag.errors import UsageError
 from rlm_rag.models.context_size import local_context, local_path
 from rlm_rag.models.ollama import CONTEXT_TOKENS, is_ollama
-from rlm_rag.models.providers import HOSTS, is_loopback, replies_from_file, served_name
+from rlm_rag.models.providers import is_loopback, provider_at, replies_from_file, served_name
 
 UNKNOWN_WINDOW_TOKENS = 8_192
 """Taken for the window of a model of which nothing is known: what small local servers start
@@ -186,7 +185,7 @@ def _bare(model: str) -> str:
 
 def _entry(model: str, api_base: str | None) -> Mapping[str, Any]:
     if api_base is not None:
-        provider = HOSTS.get(urlsplit(api_base).hostname or "")
+        provider = provider_at(api_base)
         if provider is None:
             return {}
         return _entry(f"{provider}/{served_name(model)}", None)

@@ -115,6 +115,11 @@ def served_name(model: str) -> str:
     return rest if slash and prefix in OPENAI_COMPATIBLE else model
 
 
+def provider_at(api_base: str) -> str | None:
+    """The provider whose host an address names, None for any other server."""
+    return HOSTS.get(urlsplit(api_base).hostname or "")
+
+
 def shown_address(api_base: str) -> str:
     """The address as it may be shown: no user, password or query."""
     parts = urlsplit(api_base)
@@ -199,9 +204,8 @@ def key_of_address(
     environment = os.environ if environ is None else environ
     if own := _key_in(environment, OWN_KEY_VARIABLE):
         return own, OWN_KEY_VARIABLE
-    parts = urlsplit(api_base)
-    provider = HOSTS.get(parts.hostname or "")
-    if provider is None and parts.scheme != "https" and not is_loopback(api_base):
+    provider = provider_at(api_base)
+    if provider is None and urlsplit(api_base).scheme != "https" and not is_loopback(api_base):
         return None, OWN_KEY_VARIABLE
     for variable in KEY_VARIABLES[provider or "openai"]:
         if key := _key_in(environment, variable):

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -17,10 +16,10 @@ from rlm_rag.models.ollama import DEFAULT_ADDRESS, LEAST_SERVED_TOKENS, served_b
 from rlm_rag.models.openai_compatible import certificates
 from rlm_rag.models.providers import (
     CHAT_ENDPOINT,
-    HOSTS,
     checked_api_base,
     is_loopback,
     key_of_address,
+    provider_at,
     sent_headers,
     served_name,
 )
@@ -107,7 +106,7 @@ class _Asking:
             self.entries = _rows(await self.answer("GET", f"{self.base}/models"), "data")
         entry = _entry(self.entries, name)
         figures = [*_served(entry)]
-        if urlsplit(self.base).hostname not in HOSTS:
+        if provider_at(self.base) is None:
             if not figures or entry.get("owned_by") == "llamacpp":
                 figures += await self._of_llama_cpp(name)
             if not figures:

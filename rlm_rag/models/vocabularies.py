@@ -14,11 +14,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from rlm_rag.models.base import Message
 from rlm_rag.models.prices import litellm_folder, provider_of
-from rlm_rag.models.providers import HOSTS, served_name
+from rlm_rag.models.providers import provider_at, served_name
 from rlm_rag.models.tokens import framing_tokens
 
 Count = Callable[[str], int]
@@ -61,7 +60,7 @@ def _own(model: str, api_base: str | None) -> str | None:
     prefix, slash, _ = model.partition("/")
     provider = prefix if slash else provider_of(model)
     if api_base is not None:
-        provider = HOSTS.get(urlsplit(api_base).hostname or "")
+        provider = provider_at(api_base)
     if provider != "openai":
         return None
     try:
