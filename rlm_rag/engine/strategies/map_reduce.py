@@ -68,8 +68,6 @@ def _reason(reply: LeafReply) -> str:
 
 def _kept(reply: str) -> str:
     """Return a document's notes without the parts that say that there is nothing."""
-    if "\n" not in reply.strip():
-        return "" if _NOTHING.fullmatch(reply) else reply.strip()
     parts = _parts(reply)
     if not parts:
         return "" if _NOTHING.fullmatch(reply) else reply.strip()
