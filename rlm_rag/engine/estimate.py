@@ -245,15 +245,14 @@ def _spends(
 
     The high one has as many calls as fit if each is the `shortest`.
     """
-    least = _within(_spend("low", loads["low"], root, sub), limits)
+    whole = {name: _spend(name, load, root, sub) for name, load in loads.items()}
+    least = _within(whole["low"], limits)
     spends = {
-        name: _within(_spend(name, load, root, sub), limits, least_calls=least.calls)
-        if least.calls
-        else least
-        for name, load in loads.items()
+        name: _within(spend, limits, least_calls=least.calls) if least.calls else least
+        for name, spend in whole.items()
     }
     if shortest is not None:
-        high = _spend("high", loads["high"], root, sub)
+        high = whole["high"]
         fitting = min(high.calls, _share(_spend("low", shortest, root, sub), limits))
         spends["high"] = _within(high, limits, least_calls=max(least.calls, int(fitting)))
     return spends
