@@ -131,10 +131,14 @@ class Budget:
             LimitReached: the request does not fit.
             ValueError: the reservation was settled or released.
         """
-        self.reserve_retry(reservation)
+        pending = self._get(reservation)
+        free = CallEstimate(0, 0, 0.0)
+        self._check(free, keep_final=not reservation.final)
+        pending.calls += 1
+        self._promised += Amounts(calls=1)
         if self._share is None:
             return
-        nothing = replace(reservation, estimate=CallEstimate(0, 0, 0.0))
+        nothing = replace(reservation, estimate=free)
         try:
             grant = await self._share.admit(self._asked(nothing, waits=False))
         except BaseException:
@@ -187,18 +191,6 @@ class Budget:
             final=reservation.final,
             kept=None if self._final_taken else self._final,
         )
-
-    def reserve_retry(self, reservation: Reservation) -> None:
-        """Admit a request as `admit_retry` does, by the run's own limits alone.
-
-        Raises:
-            LimitReached: the request does not fit.
-            ValueError: the reservation was settled or released.
-        """
-        pending = self._get(reservation)
-        self._check(CallEstimate(0, 0, 0.0), keep_final=not reservation.final)
-        pending.calls += 1
-        self._promised += Amounts(calls=1)
 
     def check_fits(self, reservation: Reservation) -> None:
         """Check an admitted call just before it is sent.

@@ -33,6 +33,10 @@ def reserve_final(budget, estimate, **of):
     return asyncio.run(budget.admit_final(estimate, **of))
 
 
+def retry(budget, reservation):
+    asyncio.run(budget.admit_retry(reservation))
+
+
 def spent(usage):
     return usage.input_tokens + usage.output_tokens
 
@@ -153,19 +157,19 @@ def test_a_final_call_that_was_not_sent_is_kept_again():
 def test_retries_count_as_calls_and_are_admitted_one_by_one():
     budget = Budget(Limits(calls=3))
     reservation = reserve(budget, FREE)
-    budget.reserve_retry(reservation)
+    retry(budget, reservation)
     with pytest.raises(LimitReached):
-        budget.reserve_retry(reservation)
+        retry(budget, reservation)
     budget.settle(reservation, Usage(calls=2))
     assert budget.usage.calls == 2
     with pytest.raises(ValueError, match="settled"):
-        budget.reserve_retry(reservation)
+        retry(budget, reservation)
 
 
 def test_a_call_whose_cost_nobody_knows_counts_its_whole_estimate():
     budget = Budget(Limits())
     reservation = reserve(budget, CallEstimate(10, 20, 0.5))
-    budget.reserve_retry(reservation)
+    retry(budget, reservation)
     budget.settle(reservation, None)
     assert budget.usage == Usage(calls=2, input_tokens=10, output_tokens=20, usd=0.5)
 
@@ -241,7 +245,7 @@ class Interleavings(RuleBasedStateMachine):
         if reservation is None or reservation.id not in self.requests:
             return
         try:
-            self.budget.reserve_retry(reservation)
+            retry(self.budget, reservation)
         except LimitReached:
             return
         self.requests[reservation.id] += 1
