@@ -287,20 +287,27 @@ def test_loads_at_once_and_one_that_was_killed_leave_what_can_be_used(
     root = tmp_path / "kept" / "indexes"
     code = (
         "import sys; from pathlib import Path\n"
-        "from rlm_rag.loaders import memory; memory._SETTLED_NS = 0\n"
-        "from rlm_rag.loaders.keeping import Keeping\n"
+        "from rlm_rag.loaders import keeping, memory; memory._SETTLED_NS = 0\n"
         "from rlm_rag.loaders.source import load_corpus\n"
-        "print(load_corpus(sys.argv[1], keeping=Keeping(Path(sys.argv[2]))).fingerprint)\n"
+        "class Told(keeping.ScratchFolder):\n"
+        "    def __init__(self, parent): super().__init__(parent); print('begun', flush=True)\n"
+        "keeping.ScratchFolder = Told\n"
+        "kept = keeping.Keeping(Path(sys.argv[2]))\n"
+        "print(load_corpus(sys.argv[1], keeping=kept).fingerprint)\n"
     )
     command = [sys.executable, "-c", code, str(source), str(root)]
     running = [
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(3)
     ]
-    time.sleep(0.25)
-    running[0].send_signal(signal.SIGKILL)
-    said = [process.communicate(timeout=60)[0].strip() for process in running]
+    killed = running[0]
+    assert killed.stdout is not None
+    # Not before: what is left of one that was about to lock its folder stays for an hour.
+    assert killed.stdout.readline() == "begun\n"
+    time.sleep(0.03)
+    killed.send_signal(signal.SIGKILL)
+    said = [process.communicate(timeout=60)[0].split() for process in running]
     expected = loaded(source, None)
-    assert said[1:] == [expected[3]] * 2
+    assert said[1:] == [["begun", expected[3]]] * 2
     assert loaded(source, root) == expected
     assert list((root.parent / "open").iterdir()) == []
 
