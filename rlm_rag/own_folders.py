@@ -20,16 +20,8 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> Path | None:
 
     None where none is chosen and this user has no home folder.
     """
-    environ = os.environ if environ is None else environ
-    chosen = environ.get("XDG_CACHE_HOME", "")
-    if chosen and Path(chosen).is_absolute():
-        return Path(chosen) / "rlm-rag"
-    local = environ.get("LOCALAPPDATA", "")
-    if sys.platform == "win32" and local:
-        return Path(local) / "rlm-rag" / "Cache"
-    home = _home()
     below = "Library/Caches" if sys.platform == "darwin" else ".cache"
-    return None if home is None else home / below / "rlm-rag"
+    return _folder(environ, "XDG_CACHE_HOME", below, within="Cache")
 
 
 def state_folder(environ: Mapping[str, str] | None = None) -> Path | None:
@@ -37,25 +29,25 @@ def state_folder(environ: Mapping[str, str] | None = None) -> Path | None:
 
     None where none is chosen and this user has no home folder.
     """
+    below = {"win32": "AppData/Local", "darwin": "Library/Application Support"}
+    return _folder(environ, "XDG_STATE_HOME", below.get(sys.platform, ".local/state"))
+
+
+def _folder(
+    environ: Mapping[str, str] | None, variable: str, below: str, *, within: str = ""
+) -> Path | None:
+    """Return the folder that a variable chooses, or else the one `below` the home folder.
+
+    On Windows it is that of the system for programs' files, where there is one, and `within` it.
+    """
     environ = os.environ if environ is None else environ
-    chosen = environ.get("XDG_STATE_HOME", "")
+    chosen = environ.get(variable, "")
     if chosen and Path(chosen).is_absolute():
         return Path(chosen) / "rlm-rag"
-    local = environ.get("LOCALAPPDATA")
+    local = environ.get("LOCALAPPDATA", "")
     if sys.platform == "win32" and local:
-        return Path(local) / "rlm-rag"
-    home = _home()
-    if home is None:
-        return None
-    if sys.platform == "win32":
-        return home / "AppData" / "Local" / "rlm-rag"
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support" / "rlm-rag"
-    return home / ".local" / "state" / "rlm-rag"
-
-
-def _home() -> Path | None:
+        return Path(local) / "rlm-rag" / within
     try:
-        return Path.home()
+        return Path.home() / below / "rlm-rag"
     except RuntimeError:
         return None
