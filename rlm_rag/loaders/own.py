@@ -64,9 +64,9 @@ class OwnFolders:
         reasons = {**dict.fromkeys(tagged, OWN_CACHE_REASON), **self.places}
         if not reasons:
             return names, []
-        holder_of = _holders(list(reasons))
-        taken = [name for name in names if holder_of(name) is None]
-        found = sorted({holder for name in names if (holder := holder_of(name)) is not None})
+        holders = list(map(_holders(list(reasons)), names))
+        taken = [name for name, holder in zip(names, holders, strict=True) if holder is None]
+        found = sorted({holder for holder in holders if holder is not None})
         shown = {printable_path(folder): reasons[folder] for folder in found}
         shown_holder_of = _holders(list(shown))
         report.skipped[:] = [one for one in report.skipped if shown_holder_of(one.path) is None]
