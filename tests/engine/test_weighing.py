@@ -17,9 +17,8 @@ from rlm_rag.distributed.remote import RemoteAccount
 from rlm_rag.engine import counting
 from rlm_rag.engine.admission import CallEstimate, LimitReached
 from rlm_rag.engine.budget import Budget
-from rlm_rag.engine.calls import LEAST_REPLY_TOKENS, ModelCalls, PricedModel
+from rlm_rag.engine.calls import LEAST_REPLY_TOKENS, PricedModel
 from rlm_rag.engine.limits import Limits
-from rlm_rag.engine.past import Past
 from rlm_rag.engine.pool import Pool, Share
 from rlm_rag.errors import ModelTimeoutError
 from rlm_rag.models import vocabularies
@@ -27,8 +26,8 @@ from rlm_rag.models.base import Completion, Message, ModelRequest, Usage
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.prices import ModelFacts, Price
 from rlm_rag.models.tokens import count_message_tokens, framing_tokens
-from rlm_rag.trace.recorder import Recorder
 from tests.distributed.near import NearLine
+from tests.engine.test_money import calls_of
 from tests.virtual_time import run_virtually
 
 PRICE = Price(input_usd=1e-5, output_usd=2e-5, cached_usd=1e-6)
@@ -106,17 +105,6 @@ class Provider:
         if tried <= plan.losses:
             raise ModelTimeoutError("no reply in time")
         return Completion("reply", usage, self.name)
-
-
-def calls_of(run_id: str, budget: Budget, limits: Limits) -> ModelCalls:
-    return ModelCalls(
-        run_id=run_id,
-        budget=budget,
-        limits=limits,
-        recorder=Recorder(None),
-        past=Past(),
-        keeps_final=run_id == "r",
-    )
 
 
 def prompts_of(plans: list[Plan]) -> dict[str, Plan]:

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from rlm_rag.trace.events import Answered, RunStarted
+from rlm_rag.trace.events import Answered
 from rlm_rag.trace.names import is_within, moved
-
-
-def started(run: str, parent: str | None) -> RunStarted:
-    return RunStarted(
-        run=run,
-        question="q",
-        corpus={},
-        model="m",
-        sub_model="m",
-        strategy="rlm",
-        limits={},
-        sandbox="s",
-        version="1",
-        prompts="p",
-        worker="w",
-        parent=parent,
-    )
+from tests.trace.test_show import start
 
 
 def test_a_child_is_moved_with_its_own_children_and_nothing_else() -> None:
-    assert moved(started("r.1", "r"), "r.1", "r.7") == started("r.7", "r")
-    assert moved(started("r.1.2", "r.1"), "r.1", "r.7") == started("r.7.2", "r.7")
+    assert moved(start("r.1", parent="r"), "r.1", "r.7") == start("r.7", parent="r")
+    assert moved(start("r.1.2", parent="r.1"), "r.1", "r.7") == start("r.7.2", parent="r.7")
     for run in ("r", "r.10", "r.2.1"):
         other = Answered(run=run, text="", stop_reason="answered")
         assert moved(other, "r.1", "r.7") is other
