@@ -72,20 +72,23 @@ def test_whatever_runs_ask_for_at_once_their_sum_is_kept(usd, calls):
     assert pool.left_usd == pytest.approx(max(0, usd - pool.spent_usd))
 
 
-def test_beside_a_call_of_another_run_its_whole_prompt_is_counted_as_bytes():
+@pytest.mark.parametrize("admit", [Budget.admit, Budget.admit_final])
+def test_beside_a_call_of_another_run_its_whole_prompt_is_counted_as_bytes(admit):
     costly = replace(DOLLAR, more_tokens=90, more_usd=1.0)
 
     async def both():
         pool = Pool(usd=3.5)
         one, other = (Budget(Limits(), share=pool.share()) for _ in range(2))
         held = await one.admit(costly)
-        waiting = asyncio.ensure_future(other.admit(costly))
+        waiting = asyncio.ensure_future(admit(other, costly))
         await asyncio.sleep(0)
         assert not waiting.done()
         assert pool.left_usd == pytest.approx(2.5)
         one.settle(held, Usage(calls=1, usd=2.0))
         # Alone it goes as it is estimated.
-        other.settle(await waiting, Usage(calls=1, usd=1.5))
+        last = await waiting
+        assert last.is_doubtful
+        other.settle(last, Usage(calls=1, usd=1.5))
         assert pool.left_usd == pytest.approx(0)
 
     asyncio.run(both())
@@ -165,22 +168,3 @@ def test_runs_of_several_rlms_keep_one_sum(openai_server):
     assert pool.spent_usd == pytest.approx(sum(each.usage.usd or 0 for each in answers))
     assert pool.spent_usd <= 4.2
     assert len(openai_server.received) == reasons.count("answered")
-
-
-def test_a_last_call_waits_where_one_of_another_run_could_pass_the_sum_together_with_it():
-    costly = replace(DOLLAR, more_tokens=90, more_usd=1.0)
-
-    async def both():
-        pool = Pool(usd=3.5)
-        one, other = (Budget(Limits(), share=pool.share()) for _ in range(2))
-        held = await one.admit(costly)
-        waiting = asyncio.ensure_future(other.admit_final(costly))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        one.settle(held, Usage(calls=1, usd=2.0))
-        last = await waiting
-        assert last.is_doubtful
-        other.settle(last, Usage(calls=1, usd=1.5))
-        assert pool.left_usd == pytest.approx(0)
-
-    asyncio.run(both())
