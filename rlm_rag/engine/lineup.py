@@ -39,9 +39,17 @@ _OWN_PARAMETERS = frozenset(
         *("num_retries", "fallbacks", "mock_response", "caching", "cache", "callbacks"),
         *("api_key", "api_base", "base_url", "api_version", "custom_llm_provider"),
         *("extra_headers", "headers", "client", "input_cost_per_token", "output_cost_per_token"),
-        *("tools", "tool_choice", "functions", "function_call"),
+        *("tools", "tool_choice", "functions", "function_call", "web_search_options"),
+        # Output caps and numbers of replies, as some providers and servers name them.
+        *("max_new_tokens", "max_tokens_to_sample", "maxOutputTokens", "max_length"),
+        *("n_predict", "num_predict", "generation_config", "generationConfig"),
+        *("best_of", "candidate_count", "candidateCount", "num_return_sequences"),
     }
 )
+# Parameters whose own are sent beside all others, or in the place of them.
+_BODIES = frozenset({"extra_body", "options"})
+# With it other prices hold than those of the table.
+_TIER = "service_tier"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,13 +200,14 @@ class Lineup:
         absent: str | None = None,
         share: Share | None = None,
     ) -> None:
-        _check_extra(settings.extra)
         self._absent = absent
         self._names = names
         self._settings = settings
         self._shared = shared
         self._limits = limits
         self._share = share or Pool(concurrency=limits.concurrency).share()
+        is_bounded = limits.usd is not None or self._share.usd is not None
+        _check_extra(settings.extra, by_table=is_bounded and settings.price is None)
         self._fallbacks: Fallbacks[PricedModel] = Fallbacks()
         self._refusals = Refusals()
         self._models = {name: self._opened(name) for name in names.all()}
@@ -314,11 +323,19 @@ class Lineup:
         )
 
 
-def _check_extra(extra: Mapping[str, Any]) -> None:
-    for name in extra:
+def _check_extra(extra: Mapping[str, Any], *, by_table: bool) -> None:
+    """Refuse what would break a limit; `by_table` says that one in money goes by known prices."""
+    for name, value in extra.items():
         if name in _OWN_PARAMETERS or not name.isidentifier():
             raise UsageError(
                 f"{name!r} cannot be set as a model option",
                 hint="limits, temperature, models and addresses have options of their own; "
                 "a model option is for example top_p=0.9 or reasoning_effort=low",
             )
+        if by_table and name == _TIER:
+            raise UsageError(
+                f"the price of a {name} is not known, so a limit in dollars cannot be kept",
+                hint="give it: --price INPUT/OUTPUT, in dollars a million tokens",
+            )
+        if name in _BODIES and isinstance(value, Mapping):
+            _check_extra(value, by_table=by_table)

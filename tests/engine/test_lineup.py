@@ -275,12 +275,32 @@ def test_a_known_model_without_eyes_is_refused_an_image(
         rlm_rag.ask(corpus, QUESTION, model="gpt-3.5-turbo", images=[image], trace=False)
 
 
-@pytest.mark.parametrize("name", ["model", "max_tokens", "n", "api_key", "mock_response", "a b"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("model", "max_tokens", "n", "api_key", "mock_response", "a b"),
+        *("n_predict", "max_new_tokens", "best_of", "generationConfig", "web_search_options"),
+    ],
+)
 def test_what_would_break_a_limit_or_a_key_is_no_model_option(
     corpus: SearchableCorpus, name: str
 ) -> None:
-    with pytest.raises(UsageError, match="cannot be set"):
-        rlm_rag.ask(corpus, QUESTION, model_options={name: 1}, trace=False)
+    for options in ({name: 1}, {"extra_body": {"top_p": 1, name: 1}}, {"options": {name: 1}}):
+        with pytest.raises(UsageError, match="cannot be set"):
+            rlm_rag.ask(corpus, QUESTION, model_options=options, trace=False)
+
+
+def test_a_service_tier_needs_a_price_under_a_limit_in_money(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    tier = {"service_tier": "flex"}
+    given: Any = {"root": [block("FINAL('x')")], "model_options": {"extra_body": tier}}
+    with pytest.raises(UsageError, match="price of a service_tier is not known"):
+        play(openai_server, corpus, limits=Limits(usd=1.0), **given)
+    assert openai_server.received == []
+    for limits, price in ((Limits(), None), (Limits(usd=1.0), "1/2")):
+        assert play(openai_server, corpus, limits=limits, price=price, **given).text == "x"
+        assert openai_server.received[-1].json["extra_body"] == tier
 
 
 def test_identical_prompts_of_a_batch_are_sent_once(
