@@ -50,7 +50,7 @@ from rlm_rag.packing import StoredText
 _TABLE = "corpus.table"
 # They guess encodings, and find keys.
 _DECIDING_PACKAGES = ("chardet", "detect_secrets")
-_SOURCES = ("lines.py", "packed.py", "packing.py")
+_SOURCES = ("globs.py", "lines.py", "own_folders.py", "packed.py", "packing.py", "traits.py")
 
 
 class KeptFile(NamedTuple):

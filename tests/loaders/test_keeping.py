@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -24,6 +25,7 @@ from rlm_rag.errors import SourceError
 from rlm_rag.loaders import begun, intake, keeping, memory
 from rlm_rag.loaders.installed import release_of
 from rlm_rag.loaders.keeping import Keeping
+from rlm_rag.loaders.kept_corpus import stamp
 from rlm_rag.loaders.source import load_corpus, load_sources
 
 ROOT = Path(__file__).parents[2]
@@ -316,6 +318,26 @@ def test_what_is_kept_depends_on_the_releases_that_decide_how_it_is_read() -> No
     assert "chardet-" in release_of("chardet") and release_of("chardet").endswith(".dist-info")
     assert "detect_secrets-" in release_of("detect_secrets")
     assert release_of("no_such_package") == ""
+
+
+def test_what_is_kept_depends_on_each_module_that_decides_what_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    digested: list[str] = []
+    monkeypatch.setattr(kept, "sources_digest", digested.extend)
+    stamp.__wrapped__()
+    package = ROOT / "rlm_rag"
+    modules = (package / "loaders").rglob("*.py")
+    found = re.findall(
+        r"^from rlm_rag(?:\.| import )(\w+)",
+        "\n".join(one.read_text("utf-8") for one in modules),
+        re.M,
+    )
+    used = {f"{name}.py" for name in found if (package / f"{name}.py").is_file()}
+    # They say how a load ends, where its files lie and what is known of its documents.
+    others = {"child.py", "closing.py", "corpus.py", "errors.py", "kept.py", "scratch.py"}
+    assert used - others <= {*digested}
+    assert others <= used
 
 
 @pytest.mark.usefixtures("no_waiting")
