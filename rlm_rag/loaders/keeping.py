@@ -13,7 +13,7 @@ from rlm_rag.corpus import Corpus
 from rlm_rag.errors import PackedCorpusError
 from rlm_rag.loaders.amending import amend
 from rlm_rag.loaders.begun import Begun, open_begun
-from rlm_rag.loaders.kept_corpus import KeptCorpus, keep, keep_again, stamp
+from rlm_rag.loaders.kept_corpus import KeptCorpus, KeptPlace, keep, keep_again, stamp
 from rlm_rag.loaders.kept_table import CorpusVersion, Outcome
 from rlm_rag.loaders.memory import FileMemory, ReadFile
 from rlm_rag.loaders.options import Entry, LoadReport
@@ -73,13 +73,14 @@ def load_kept(reading: Reading, origin: str, keeping: Keeping) -> Corpus:
     try:
         packed_path = scratch.path / "corpus.packed"
         folder = kept.folder_of(keeping.root, origin)
+        place = KeptPlace(folder, origin, keeping.most_bytes)
         before = _before(folder, scratch.path / "before.packed")
         known = None if keeping.verify else before
-        if not _amended(known, reading, packed_path, folder, origin, keeping.most_bytes):
+        if not _amended(known, reading, packed_path, place):
             files: list[ReadFile | None] = []
             begun = Begun(folder, origin, files, reading.memory, stamp(), before=before)
             version = _pack(reading, packed_path, before, files, begun, verify=keeping.verify)
-            _keep(version, folder, origin, reading.report, before, keeping.most_bytes)
+            _keep(version, place, reading.report, before)
             begun.remove()
         return Corpus(
             packed_path,
@@ -101,12 +102,7 @@ def _before(folder: Path, path: Path) -> KeptCorpus | None:
 
 
 def _amended(
-    before: KeptCorpus | None,
-    reading: Reading,
-    packed_path: Path,
-    folder: Path,
-    origin: str,
-    most_bytes: int,
+    before: KeptCorpus | None, reading: Reading, packed_path: Path, place: KeptPlace
 ) -> bool:
     """Come to the result by what is kept and the files that changed; False where that is not all.
 
@@ -123,19 +119,11 @@ def _amended(
     report = reading.report
     report.skipped[:], report.warnings[:] = outcome.skipped, outcome.warnings
     if not amended.statuses:
-        kept.mark_used(folder)
+        kept.mark_used(place.folder)
     elif _has_room(packed_path if amended.has_new_texts else before.path):
         new_path = packed_path if amended.has_new_texts else None
-        with _told_if_not(folder, report):
-            keep_again(
-                folder,
-                origin,
-                before,
-                amended.statuses,
-                stamp=stamp(),
-                packed_path=new_path,
-                most_bytes=most_bytes,
-            )
+        with _told_if_not(place.folder, report):
+            keep_again(place, before, amended.statuses, stamp=stamp(), packed_path=new_path)
     _end(before, None if amended.has_new_texts else packed_path)
     return True
 
@@ -203,17 +191,12 @@ def _noted(entries: Iterable[Entry], files: list[ReadFile | None]) -> Iterator[E
 
 
 def _keep(
-    version: CorpusVersion,
-    folder: Path,
-    origin: str,
-    report: LoadReport,
-    before: KeptCorpus | None,
-    most_bytes: int,
+    version: CorpusVersion, place: KeptPlace, report: LoadReport, before: KeptCorpus | None
 ) -> None:
     if not version.files or not _has_room(version.packed_path):
         return
-    with _told_if_not(folder, report):
-        keep(folder, origin, version, stamp=stamp(), before=before, most_bytes=most_bytes)
+    with _told_if_not(place.folder, report):
+        keep(place, version, stamp=stamp(), before=before)
 
 
 @contextmanager

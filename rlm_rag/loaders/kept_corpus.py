@@ -15,6 +15,7 @@ import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,6 +52,15 @@ _TABLE = "corpus.table"
 # They guess encodings, and find keys.
 _DECIDING_PACKAGES = ("chardet", "detect_secrets")
 _SOURCES = ("globs.py", "lines.py", "own_folders.py", "packed.py", "packing.py", "traits.py")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPlace:
+    """The `folder` of the source `origin`; others go where all take more than `most_bytes`."""
+
+    folder: Path
+    origin: str
+    most_bytes: int
 
 
 class KeptFile(NamedTuple):
@@ -213,17 +223,9 @@ class KeptCorpus:
 
 
 def keep(
-    folder: Path,
-    origin: str,
-    version: CorpusVersion,
-    *,
-    stamp: bytes,
-    before: KeptCorpus | None,
-    most_bytes: int,
+    place: KeptPlace, version: CorpusVersion, *, stamp: bytes, before: KeptCorpus | None
 ) -> None:
     """Keep a version in place of the one before; nothing is written where nothing is new.
-
-    Other sources go where all take more than `most_bytes`.
 
     Raises:
         OSError: the folder cannot be written.
@@ -237,26 +239,23 @@ def keep(
         and before is not None
         and (memory.recalled, memory.learned) == (before.file_count, 0)
     ):
-        kept.mark_used(folder)
+        kept.mark_used(place.folder)
         return
     table = written_table(version, _named(version.packed_path, name), stamp=stamp)
-    _put(folder, origin, name, table, None if old else version.packed_path, most_bytes)
+    _put(place, name, table, None if old else version.packed_path)
 
 
 def keep_again(
-    folder: Path,
-    origin: str,
+    place: KeptPlace,
     before: KeptCorpus,
     statuses: Mapping[int, Sequence[int]],
     *,
     stamp: bytes,
     packed_path: Path | None,
-    most_bytes: int,
 ) -> None:
     """Keep what there was, of which the files of some rows have other statuses.
 
-    Their texts are otherwise, too, where there is another packed file. Other sources go where
-    all take more than `most_bytes`.
+    Their texts are otherwise, too, where there is another packed file.
 
     Raises:
         OSError: the folder cannot be written.
@@ -264,18 +263,12 @@ def keep_again(
     name = before.name if packed_path is None else kept.fresh_name(PACKED_SUFFIX)
     told = _named(packed_path, name) if packed_path is not None else {}
     table = encoded_table(before.numbers_with(statuses), before.told | told, stamp)
-    _put(folder, origin, name, table, packed_path, most_bytes)
+    _put(place, name, table, packed_path)
 
 
-def _put(
-    folder: Path,
-    origin: str,
-    name: str,
-    table: bytes,
-    packed_path: Path | None,
-    most_bytes: int,
-) -> None:
-    kept.prepare(folder, origin)
+def _put(place: KeptPlace, name: str, table: bytes, packed_path: Path | None) -> None:
+    folder = place.folder
+    kept.prepare(folder, place.origin)
     if packed_path is not None:
         sync(packed_path)
         link(packed_path, folder / name)
@@ -284,7 +277,7 @@ def _put(
     kept.write(folder / _TABLE, lambda file: file.write(table))
     kept.mark_used(folder)
     _remove_older(folder, name, replaced)
-    kept.evict(folder.parent, most_bytes, spared=folder)
+    kept.evict(folder.parent, place.most_bytes, spared=folder)
 
 
 @cache
