@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from rlm_rag.engine.form_check import faults_apart, is_costly
 from rlm_rag.engine.threads import in_thread
 from rlm_rag.errors import UsageError
+from rlm_rag.sandbox.frames import finite, refuse_constant
 
 MAX_SCHEMA_CHARS = 100_000
 MAX_TEXT_CHARS = 200_000
@@ -104,7 +105,7 @@ class Form:
         if len(text) > MAX_TEXT_CHARS:
             raise Unfit(f"- it has {len(text):,} characters, of at most {MAX_TEXT_CHARS:,}")
         try:
-            return json.loads(bare(text), parse_constant=_refuse_constant)
+            return json.loads(bare(text), parse_float=finite, parse_constant=refuse_constant)
         except (ValueError, RecursionError) as error:
             raise Unfit(f"- it is not JSON: {error}") from error
 
@@ -258,7 +259,3 @@ def _strings(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for each in value:
             yield from _strings(each)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")

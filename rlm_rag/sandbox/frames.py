@@ -39,14 +39,24 @@ _MAX_ID = 1 << 53
 _part_ids = itertools.count(1)
 
 
-def _finite(literal: str) -> float:
+def finite(literal: str) -> float:
+    """Read a number of JSON.
+
+    Raises:
+        ValueError: it is beyond what a float holds.
+    """
     number = float(literal)
     if number - number != 0.0:
         raise ValueError(f"{literal} is not a finite number")
     return number
 
 
-def _refuse_constant(literal: str) -> float:
+def refuse_constant(literal: str) -> float:
+    """Refuse NaN and Infinity, which `json` reads though JSON has none.
+
+    Raises:
+        ValueError: always.
+    """
     raise ValueError(f"{literal} is not JSON")
 
 
@@ -61,16 +71,16 @@ def _coders() -> tuple[Callable[[Any], str], Callable[[str], Any]]:
         import json
 
         encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
-        decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse_constant)
+        decoder = json.JSONDecoder(parse_float=finite, parse_constant=refuse_constant)
         return encoder.encode, decoder.decode
 
 
 class _Scanning:
     strict = True
     object_hook = object_pairs_hook = None
-    parse_float = staticmethod(_finite)
+    parse_float = staticmethod(finite)
     parse_int = int
-    parse_constant = staticmethod(_refuse_constant)
+    parse_constant = staticmethod(refuse_constant)
 
 
 def _accelerated() -> tuple[Callable[[Any], str], Callable[[str], Any]]:

@@ -178,6 +178,13 @@ def test_an_answer_beyond_all_measure_is_not_checked() -> None:
     assert "of at most 200,000" in (fault(form, json.dumps([[n] for n in range(99_999)])) or "")
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1e400"])
+def test_a_number_that_json_cannot_hold_does_not_fit(number: str) -> None:
+    form = form_of({"items": {"type": "number"}})
+    assert form is not None
+    assert number in (fault(form, f"[{number}]") or "")
+
+
 def test_nothing_is_fetched_for_a_reference() -> None:
     elsewhere = {"$ref": "http://127.0.0.1:9/schema.json"}
     for schema in (elsewhere, {"items": elsewhere}):
