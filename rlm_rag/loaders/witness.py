@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -106,7 +107,10 @@ def witness_of(sightings: Iterable[Sighting], settled_before_ns: int) -> Witness
 def _environment() -> str | None:
     """Return what of the process decides what is listed; None where it cannot be told."""
     of_git = environment_of_git()
-    return None if of_git is None else "\0".join((of_git, *own_places()))
+    if of_git is None:
+        return None
+    # Under another one the kept names may be none.
+    return "\0".join((sys.getfilesystemencoding(), of_git, *own_places()))
 
 
 def _nearest(path: str) -> FileStatus:

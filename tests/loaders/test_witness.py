@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -281,6 +282,33 @@ def mounts(folder: Path, place: Path, kind: str) -> Path:
         f"1 0 8:1 / / rw - ext4 /dev/sda rw\n2 1 0:5 / {escaped} rw shared:1 - {kind} rw\n"
     )
     return table
+
+
+def test_names_that_another_locale_has_no_letters_for_are_listed_anew(
+    tmp_path: Path, home: Path
+) -> None:
+    tree = made(tmp_path / "tree")
+    put(tree, "é.md", "of letters\n")
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    with load_corpus(tree, keeping=keeping) as corpus:
+        assert "é.md" in [document.path for document in corpus]
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "from rlm_rag.loaders.keeping import Keeping\n"
+        "from rlm_rag.loaders.source import load_corpus\n"
+        "with load_corpus(sys.argv[1], keeping=Keeping(Path(sys.argv[2]))) as corpus:\n"
+        "    print([ascii(one.path) for one in corpus if 'letters' in one.content])\n"
+    )
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tree), str(keeping.root)],
+        env=os.environ | plain,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert ".md" in done.stdout
 
 
 @pytest.mark.parametrize(
