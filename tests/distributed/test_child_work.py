@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -221,6 +222,7 @@ def test_places_of_children_and_requests_in_flight_are_those_of_the_run(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live, most = set[str](), 0
+    both = threading.Event()
 
     def notice(event: Any) -> None:
         nonlocal most
@@ -229,6 +231,13 @@ def test_places_of_children_and_requests_in_flight_are_those_of_the_run(
         elif isinstance(event, Answered):
             live.discard(event.run)
         most = max(most, len(live))
+        if most > 1:
+            both.set()
+
+    def turn(first: str, number: int) -> str:
+        # The first child must not be done before the second has begun.
+        both.wait(20)
+        return (block(LOOK), block(TOLD))[number]
 
     code = "r = rlm_query_batched([f'Look for {n}.' for n in range(6)])\nFINAL(str(len(r)))"
     found = asked(
@@ -237,6 +246,7 @@ def test_places_of_children_and_requests_in_flight_are_those_of_the_run(
         NearFanOut(),
         monkeypatch,
         root=[block(code)],
+        child=turn,
         limits=Limits(live_children=2, concurrency=1),
         on_event=notice,
     )
