@@ -16,7 +16,7 @@ import rlm_rag
 from rlm_rag.errors import SandboxUnavailableError, UsageError
 from rlm_rag.sandbox import layers
 from rlm_rag.sandbox.confine import probe
-from rlm_rag.sandbox.confine.landlock import Landlock
+from rlm_rag.sandbox.confine.landlock import NOWHERE, Landlock
 from rlm_rag.sandbox.confine.unconfined import Unconfined
 from rlm_rag.sandbox.confine.view import Layer, WorkerLimits, interpreter
 from rlm_rag.setting_table import SANDBOXES
@@ -330,6 +330,12 @@ for attempt in (lambda: open("here", "w"), lambda: tempfile.TemporaryFile()):
         print(type(error).__name__)
 """
     assert lines_of(Landlock(), code) == ["False", "PermissionError", "FileNotFoundError"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may try")
+def test_nobody_can_make_the_folder_that_stands_for_no_scratch_folder() -> None:
+    with pytest.raises(OSError, match=NOWHERE):
+        Path(NOWHERE).mkdir()
 
 
 def test_installed_packages_beside_the_standard_library_cannot_be_read() -> None:

@@ -26,7 +26,8 @@ from rlm_rag.sandbox.confine.view import (
 )
 from rlm_rag.scratch import ScratchFolder
 
-NOWHERE = "/nonexistent"
+# Nobody can make a folder there, root included.
+NOWHERE = "/proc/nonexistent"
 # The first that refuses to truncate; the filter refuses what the later ones would.
 _LOWEST_VERSION = 3
 
