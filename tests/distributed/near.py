@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from rlm_rag.distributed.desk import Desk, Terms
@@ -29,7 +29,7 @@ from rlm_rag.distributed.work import (
 )
 from rlm_rag.errors import ClusterError, RlmRagError
 from rlm_rag.holes import pieces_of
-from rlm_rag.trace.events import RunStarted
+from rlm_rag.trace.events import CallSent, Delegated, Event, ReplyReceived, RunStarted
 from rlm_rag.trace.reader import Trace
 
 
@@ -175,12 +175,46 @@ def by_run(trace: Trace) -> dict[str, list[str]]:
     """Return the events of each run without what differs from run to run, children by task."""
     root = trace.of_type(RunStarted)[0].run
     names = {each.run: each.question for each in trace.of_type(RunStarted)}
-    found = defaultdict(list)
-    for record in trace.records:
-        event = {"type": record.event.type, **asdict(record.event)}
-        name = "root" if event["run"] == root else names[event["run"]]
-        for varying in ("run", "parent", "seconds", "waited_seconds", "coverage"):
-            event.pop(varying, None)
-        # How many calls are left at a moment hangs on which of the others were made by then.
-        found[name].append(re.sub(r"[Ll]eft\W+(calls\W+)?\d+", "", str(event)))
-    return found
+    events = defaultdict(list)
+    for event in trace.events:
+        events["root" if event.run == root else names[event.run]].append(event)
+    return {name: [_shown(event) for event in _in_order(said)] for name, said in events.items()}
+
+
+def _shown(event: Event) -> str:
+    fields = {"type": event.type, **asdict(event)}
+    for varying in ("run", "parent", "seconds", "waited_seconds", "coverage"):
+        fields.pop(varying, None)
+    # How many calls are left at a moment hangs on which of the others were made by then.
+    return re.sub(r"[Ll]eft\W+(calls\W+)?\d+", "", str(fields))
+
+
+def _in_order(events: list[Event]) -> list[Event]:
+    """Return a run's events with each batch's calls as if they had gone one after the other.
+
+    What a batch sends side by side is answered in any order: each call has its reply behind it,
+    all in the order of the batch, and what was thereby read by a sub-model comes after them.
+    """
+    begun: dict[tuple[int | None, int | None], int] = {}
+    places: dict[int, tuple[Any, ...]] = {}
+    keys: list[tuple[Any, ...]] = []
+    for number, event in enumerate(events):
+        key: tuple[Any, ...] = (number,)
+        match event:
+            case CallSent(block=block, seq=seq, item=item) if item is not None:
+                key = begun.setdefault((block, seq), number), 0, item
+                places[event.call] = key
+            case ReplyReceived(call=call) if call in places:
+                key = places[call]
+            case Delegated(path=path, first=first, last=last) if number and len(keys[-1]) > 1:
+                key = keys[-1][0], 1, path, first, last
+        keys.append(key)
+    ordered = [events[at] for at in sorted(range(len(events)), key=keys.__getitem__)]
+    calls = [event.call for event in ordered if isinstance(event, CallSent)]
+    called = dict(zip(calls, sorted(calls), strict=True))
+    return [
+        replace(event, call=called.get(event.call, event.call))
+        if isinstance(event, CallSent | ReplyReceived)
+        else event
+        for event in ordered
+    ]
