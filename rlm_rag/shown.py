@@ -19,6 +19,10 @@ _JOINERS = re.compile("[\u034f\u200c\u200d\ufe0e\ufe0f]")
 _LONE = re.compile("[\ud800-\udfff]")
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 _UNSAFE_IN_LINE = re.compile(f"[\t\n]|{_UNSAFE.pattern}")
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U(000[0-9a-f]{5}|0010[0-9a-f]{4})|([nrt\\'\"]))"
+)
+_NAMED_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def printable(text: str) -> str:
@@ -39,6 +43,11 @@ def printable_line(text: str) -> str:
     if text.isprintable():
         return text
     return _UNSAFE_IN_LINE.sub(_escaped, text)
+
+
+def unescaped(text: str) -> str:
+    """Return what `printable_line`, or Python's `repr`, spells as `text`."""
+    return _ESCAPE.sub(_meant, text)
 
 
 def printable_json(text: str) -> str:
@@ -72,6 +81,11 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 def as_read(text: str) -> str:
     """Return a printable text as a reader sees it: without joiners and selectors of letters."""
     return _JOINERS.sub("", text)
+
+
+def _meant(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    return chr(int(code, 16)) if code else _NAMED_ESCAPES.get(match[4], match[4])
 
 
 def _escaped(match: re.Match[str]) -> str:

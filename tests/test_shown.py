@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm_rag.shown import json_text, printable, printable_json, printable_line
+from rlm_rag.shown import json_text, printable, printable_json, printable_line, unescaped
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,12 @@ from rlm_rag.shown import json_text, printable, printable_json, printable_line
 )
 def test_controls_are_shown_and_the_rest_is_left(text, shown):
     assert printable(text) == shown
+
+
+@given(st.text(st.characters(exclude_characters="\\")))
+def test_what_was_escaped_is_read_back(text):
+    assert unescaped(printable_line(text)) == text
+    assert unescaped(repr(f"'{text}")[1:-1]) == f"'{text}"
 
 
 @given(st.text(st.characters()))

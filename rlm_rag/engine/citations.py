@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from rlm_rag.corpus import Corpus, Document
 from rlm_rag.engine.places import Place, find_places
 from rlm_rag.engine.quotes import end_of, fold, is_long, readings, spellings
 from rlm_rag.errors import NotHeldError
+from rlm_rag.shown import unescaped
 
 MAX_VERIFIED_LINES = 60
 MAX_NAME_WORDS = 2
@@ -116,9 +117,9 @@ def content_digest(content: str) -> str:
 
 def _places(text: str, corpus: Corpus) -> Sequence[Place]:
     def exists(path: str) -> bool:
-        return _is_of(path, corpus)
+        return _is_of(path, corpus) or ("\\" in path and _is_of(unescaped(path), corpus))
 
-    return _resolved(find_places(text, exists), exists, corpus)
+    return _resolved(find_places(text, exists), corpus)
 
 
 def _is_of(path: str, corpus: Corpus) -> bool:
@@ -135,13 +136,16 @@ def _source(path: str, corpus: Corpus) -> _Source | int | None:
         return corpus.lines_of(path)
 
 
-def _resolved(
-    places: Sequence[Place], exists: Callable[[str], bool], corpus: Corpus
-) -> Sequence[Place]:
-    """The places, with the ends of paths replaced by the one path that each can mean."""
-    unknown = {place.path for place in places if not exists(place.path)}
-    ends = paths_that_end(unknown, corpus.paths())
-    meant = {path: found[0] for path, found in ends.items() if len(found) == 1}
+def _resolved(places: Sequence[Place], corpus: Corpus) -> Sequence[Place]:
+    """The places, with escapes and the ends of paths replaced by the one path that each can mean.
+
+    Escapes are as results show them, of characters that would end a line or be hidden.
+    """
+    unknown = {place.path for place in places if not _is_of(place.path, corpus)}
+    spelled = {path: unescaped(path) for path in unknown if "\\" in path}
+    meant = {path: plain for path, plain in spelled.items() if _is_of(plain, corpus)}
+    ends = paths_that_end(unknown - meant.keys(), corpus.paths())
+    meant |= {path: found[0] for path, found in ends.items() if len(found) == 1}
     return [replace(place, path=meant.get(place.path, place.path)) for place in places]
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rlm_rag.engine.fences import find_fences
 
 MAX_PLACES = 500
 MAX_LOOKUPS = 20_000
-MAX_PATH_CHARS = 512
+MAX_PATH_CHARS = 4096
 MAX_STARTS = 24
 MAX_SENTENCE_CHARS = 1500
 MAX_GAP_CHARS = 120
@@ -25,7 +25,7 @@ _PART = re.compile(
 )
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 # After an opening mark, or where a script that writes no spaces turns to ASCII.
-_PATH_START = re.compile(r"[\s(\[{<\"'“‘*_,;:=|>：，、；（【《「]+|(?<=[^\x00-\x7f])(?=[!-~])")
+_PATH_START = re.compile(r"[\s(\[{<\"'“‘*_,;:=|>`：，、；（【《「]+|(?<=[^\x00-\x7f])(?=[!-~])")
 _FILE_NAME = re.compile(r"\.[A-Za-z]\w{0,9}(?:#\S+)?$")
 _NO_FILE = re.compile(r"://|^[\d.:]+$|\.(?:com|org|net|local)$|^localhost$", re.IGNORECASE)
 _QUOTE = re.compile(
@@ -68,6 +68,7 @@ class _Found:
     last: int | None
     start: int
     end: int
+    exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +116,18 @@ class _Finder:
         self._span_starts = [start for start, _ in self._spans]
 
     def find(self) -> list[_Found]:
-        found = sorted([*self._with_lines(), *self._parts()], key=lambda place: place.start)
-        kept: list[_Found] = []
-        for place in found[:MAX_PLACES]:
-            if not kept or place.start >= kept[-1].end:
-                kept.append(place)
-        return kept
+        found = [*self._with_lines(), *self._parts()]
+        real = _apart([place for place in found if place.exists])
+        ends = [place.end for place in real]
+        starts = [place.start for place in real]
+        # What looks like a place within the name of a document is a part of that name.
+        others = [
+            place
+            for place in found
+            if not place.exists
+            and bisect_right(ends, place.start) == bisect_left(starts, place.end)
+        ]
+        return _apart([*real, *others])[:MAX_PLACES]
 
     def _with_lines(self) -> Iterator[_Found]:
         matches = _LINES.finditer(self._text)
@@ -140,18 +147,16 @@ class _Finder:
     def _read_chain(self, chain: Sequence[re.Match[str]]) -> _Found | None:
         """The place of `path:3`, or of `path:3:7`, where 7 is a column unless `path:3` exists."""
         for match in reversed(chain[:3]):
-            at = self._path_before(match.start())
-            if at is not None:
-                return _found(match, self._path(at, match.start()), at, chain[-1].end())
+            known = self._path_before(match.start())
+            if known is not None:
+                at, path = known
+                return _found(match, path, at, chain[-1].end(), exists=True)
         match = chain[0]
-        at = self._low(match.start())
-        at += self._text[at : match.start()].rfind(" ") + 1
-        opening = _PATH_START.match(self._text, at, match.start())
-        at = opening.end() if opening else at
+        at = self._start_of_unknown(match.start())
         path = self._text[at : match.start()]
         if not _looks_like_file(path):
             return None
-        return _found(match, path, at, chain[-1].end())
+        return _found(match, path, at, chain[-1].end(), exists=False)
 
     def _parts(self) -> Iterator[_Found]:
         for match in _PART.finditer(self._text):
@@ -162,34 +167,30 @@ class _Finder:
             if span_end is not None:
                 ends.insert(0, span_end)
             for end in ends:
-                at = self._path_before(end)
-                if at is not None and at < match.start():
-                    yield _Found(self._path(at, end), 1, None, at, end)
+                known = self._path_before(end)
+                if known is not None and known[0] < match.start():
+                    yield _Found(known[1], 1, None, known[0], end, True)
                     break
             else:
                 if _LINES.match(self._text, ends[-1]) is None:
-                    at = self._low(match.start())
-                    opening = _PATH_START.match(self._text, at, match.start())
-                    at = opening.end() if opening else at
-                    yield _Found(self._text[at : ends[-1]], 1, None, at, ends[-1])
+                    at = self._start_of_unknown(match.start())
+                    yield _Found(self._text[at : ends[-1]], 1, None, at, ends[-1], False)
 
-    def _path_before(self, end: int) -> int | None:
-        """Where the longest path that exists and ends at `end` begins."""
+    def _path_before(self, end: int) -> tuple[int, str] | None:
+        """The longest path that exists and ends at `end`, and where it begins."""
         low = self._low(end)
         token = self._text[low:end]
         offsets = [0, *(match.end() for match in _PATH_START.finditer(token))]
         if len(offsets) > MAX_STARTS:
             offsets = [0, *offsets[1 - MAX_STARTS :]]
         for offset in offsets:
-            path = token[offset:].removeprefix("./")
-            if path and self._lookups_left > 0:
-                self._lookups_left -= 1
-                if self._exists(path):
-                    return low + offset
+            spelled = token[offset:]
+            for path in dict.fromkeys((spelled, spelled.removeprefix("./"))):
+                if path and self._lookups_left > 0:
+                    self._lookups_left -= 1
+                    if self._exists(path):
+                        return low + offset, path
         return None
-
-    def _path(self, start: int, end: int) -> str:
-        return self._text[start:end].removeprefix("./")
 
     def _low(self, end: int) -> int:
         """The earliest offset at which a path that ends at `end` may begin."""
@@ -198,7 +199,15 @@ class _Finder:
         if number >= 0 and self._spans[number][0] <= end <= self._spans[number][1]:
             return max(low, self._spans[number][0])
         token = self._text[low:end]
-        return low + max(token.rfind(mark) + 1 for mark in (" ", "\n", "\t", "`", "\u3000"))
+        return low + max(token.rfind(mark) + 1 for mark in (" ", "\n", "\t", "\u3000"))
+
+    def _start_of_unknown(self, end: int) -> int:
+        """Where a path that does not exist and ends at `end` is taken to begin."""
+        low = self._low(end)
+        token = self._text[low:end]
+        at = low + max(token.rfind(mark) + 1 for mark in (" ", "`"))
+        opening = _PATH_START.match(self._text, at, end)
+        return opening.end() if opening else at
 
     def _span_end(self, at: int) -> int | None:
         number = bisect_right(self._span_starts, at) - 1
@@ -207,9 +216,19 @@ class _Finder:
         return None
 
 
-def _found(match: re.Match[str], path: str, start: int, end: int) -> _Found:
+def _found(match: re.Match[str], path: str, start: int, end: int, *, exists: bool) -> _Found:
     first = _line_number(match[1])
-    return _Found(path, first, _line_number(match[2]) if match[2] else first, start, end)
+    last = _line_number(match[2]) if match[2] else first
+    return _Found(path, first, last, start, end, exists)
+
+
+def _apart(found: Iterable[_Found]) -> list[_Found]:
+    """Return the places in order, without those that begin in an earlier or longer one."""
+    kept: list[_Found] = []
+    for place in sorted(found, key=lambda place: (place.start, -place.end)):
+        if not kept or place.start >= kept[-1].end:
+            kept.append(place)
+    return kept
 
 
 def _line_number(digits: str) -> int:

@@ -19,8 +19,14 @@ UNFINISHED = (
 _OUTLINE_ENTRY = re.compile(r"\s*(\d+): ?(.*?)(?:  # .*)?(?: \[\+\d+\])?")
 # What would read as a quotation, a place or a sentence's end in the line that cites.
 _MARKS = re.compile(r"[^\w\s()\[\],*=/<>-]")
-# No citation can spell a path of these.
-_NOT_CITABLE = re.compile(r"[`\r\n]")
+# No citation can spell a path of these, one that ends as if lines and columns followed it, or
+# one that passes for a document that a block added.
+_NOT_CITABLE = re.compile(r"[`\r\n]|(?:(?::L?|#L)\d+(?:[-–—]L?\d+)?){2}\Z|\Aadded:/", re.ASCII)
+MAX_CITED_CHARS = 4000
+# Within a name, what would pass for a citation of another document's lines or part.
+_LIKE_LINES = re.compile(r"[:#](?=L?\d)", re.ASCII)
+_LIKE_PART = re.compile(r"#(?=[a-z]+=)")
+_NO_PLACE = re.compile(r"(?!#)(?:(?![:#]L?\d).)+", re.ASCII)
 
 
 def answer_text(
@@ -51,6 +57,10 @@ def answer_text(
     others = [path for path in looked_at if path not in shown][:MAX_OTHERS]
     if others:
         parts.append("Also looked at: " + ", ".join(_code(path) for path in others) + ".")
+    unspelled = sorted(path for path in shown if not _is_citable(path))
+    if unspelled:
+        names = ", ".join(map(_named, unspelled))
+        parts.append(f"Not cited, since no citation can spell the path: {names}.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -61,10 +71,10 @@ def _shown(number: int, excerpt: Excerpt, clues: Clues, outline: str) -> str:
     words = dict.fromkeys(
         word for stem, word in clues.terms.items() if stem in excerpt.terms and word.isalnum()
     )
-    if _NOT_CITABLE.search(excerpt.path):
-        place = f"{excerpt.path!a}, lines {lines}"
-    else:
+    if _is_citable(excerpt.path):
         place = f"`{excerpt.path}:{lines}`"
+    else:
+        place = f"{_named(excerpt.path)}, lines {lines}"
     heading = f"{number}. {place}"
     under = _entry_above(excerpt.line, outline)
     if under:
@@ -93,5 +103,21 @@ def _nothing_found(clues: Clues, looked_at: Sequence[str]) -> str:
     return text + "\n"
 
 
+def _is_citable(path: str) -> bool:
+    return len(path) <= MAX_CITED_CHARS and not _NOT_CITABLE.search(path)
+
+
+def _named(path: str) -> str:
+    """Return a path as a string of Python that cites nothing."""
+    literal = ascii(path)
+    if len(literal) > 2 * MAX_CITED_CHARS:
+        literal = f"{literal[:MAX_ENTRY_CHARS]}...{literal[-MAX_ENTRY_CHARS:]}"
+    for pattern in (_LIKE_LINES, _LIKE_PART):
+        literal = pattern.sub(lambda match: f"\\x{ord(match[0]):02x}", literal)
+    return literal
+
+
 def _code(text: str) -> str:
-    return ascii(text) if _NOT_CITABLE.search(text) else f"`{text}`"
+    if _is_citable(text) and _NO_PLACE.fullmatch(text):
+        return f"`{text}`"
+    return _named(text).replace("`", "\\x60")

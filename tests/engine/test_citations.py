@@ -74,6 +74,27 @@ def test_a_place_is_read_as_the_longest_path_that_exists(text, place, corpus):
 
 
 @pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("`x.md:1-2 y.md:3`", ("x.md:1-2 y.md", 3, 3)),
+        ("`x.md:1-2`, y.md:3", ("x.md", 1, 2)),
+        ("It is in `a`b.md:1`.", ("a`b.md", 1, 1)),
+        ("It is in a`b.md:1.", ("a`b.md", 1, 1)),
+        (r"It is in `new\nline.md:2`.", ("new\nline.md", 2, 2)),
+        (r"It is in `new\x0aline.md:2`.", ("new\nline.md", 2, 2)),
+        (r"It is in `back\nslash.md:2`.", (r"back\nslash.md", 2, 2)),
+        (f"It is in {'deep/' * 200}x.md:2.", ("deep/" * 200 + "x.md", 2, 2)),
+    ],
+)
+def test_a_name_that_reads_like_something_else_is_the_document_of_that_name(text, place):
+    names = ["x.md", "x.md:1-2 y.md", "a`b.md", "b.md", "new\nline.md", "back\nslash.md"]
+    names += [r"back\nslash.md", "deep/" * 200 + "x.md"]
+    with Corpus.from_documents((name, "one\ntwo\nthree\n") for name in names) as corpus:
+        assert places(text, corpus)[0] == place
+        assert all(c.status == "located" or c.path == "y.md" for c in check_citations(text, corpus))
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "at 10:30 or 12:30:45",
@@ -272,8 +293,9 @@ def test_no_answer_raises_and_no_verdict_is_of_lines_that_do_not_exist(corpus, t
         "> x\n" * 250_000,
         "#page=1" * 140_000,
         "``x" * 300_000,
+        "retry.py:1" * 100_000,
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_a_hostile_megabyte_is_checked_in_bounded_time(text, corpus):
     started = time.process_time()

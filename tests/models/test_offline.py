@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.engine import history
@@ -42,6 +42,9 @@ HOSTILE = st.text() | st.sampled_from(
         "\ud800",
     ]
 )
+
+_PIECES = "x.md|a|b.pdf| |:1|-2|#L3|#page=3|:|/|\\|'|\"|`|\n|(|*|,|\u200b|\u4e2d|\t|added:/|NOT|."
+HOSTILE_NAME = st.lists(st.sampled_from(_PIECES.split("|")), min_size=1, max_size=7).map("".join)
 
 
 def complete(*messages: Message, max_output_tokens: int | None = None) -> Completion:
@@ -313,6 +316,31 @@ def test_a_path_that_no_citation_can_spell_is_named_and_not_cited(path: str) -> 
     with load_corpus([{"path": path, "content": excerpt.text}]) as corpus:
         assert check_citations(text, corpus) == ()
     assert f"1. {path!a}, lines 1, on retry:" in text
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(HOSTILE_NAME, min_size=2, max_size=5, unique=True))
+@example(["x.md:1-2 y.md", "x.md"])
+@example(["other.md", "x.md:1-2 y.md", "x.md"])
+@example(["a:1:2:3:4", "a", "a:1"])
+@example(["added:/x.md", "x.md"])
+@example(["b.pdf#page=3 x`y", "x.md", "b.pdf#page=3"])
+@example(["./x.md", "x.md"])
+@example(["a/" * 600 + "x.md", "x.md"])
+@example(["a/" * 3000 + "x.md", "x.md"])
+def test_a_name_of_any_kind_is_cited_rightly_or_not_with_the_reason(names: list[str]) -> None:
+    cited, *others = names
+    line = "the retry delay doubles each time"
+    excerpt = Excerpt(cited, 2, 2, line, frozenset({"retry"}))
+    text = answer_text(find_clues("retry"), [excerpt], names, looked=True)
+    documents = [{"path": name, "content": f"# title\n{line}\n"} for name in names]
+    with load_corpus(documents) as corpus:
+        citations = check_citations(text, corpus)
+    of_lines = [(c.path, c.line, c.status) for c in citations if c.path == cited]
+    assert {c.path for c in citations} - {cited} <= {name for name in others if "#page=" in name}
+    assert of_lines == [(cited, 2, "verified")] or (
+        not of_lines and "Not cited, since no citation can spell the path: " in text
+    )
 
 
 def test_finding_nothing_is_said_with_what_was_looked_for() -> None:
