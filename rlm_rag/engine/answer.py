@@ -28,11 +28,18 @@ StopReason = Literal[
 _DENIAL = re.compile(
     r"\W*not (?:found )?in the corpus\b|.{0,80}\bnothing was found in the corpus\b", re.IGNORECASE
 )
+# How the built-in policy says that its searches failed (`models/offline_answer.UNFINISHED`).
+_UNFINISHED = re.compile(r".{0,80}\bthe search did not come to its end\b", re.IGNORECASE)
 
 
 def denies(text: str) -> bool:
     """Whether an answer says that the corpus does not hold what was asked for."""
     return _DENIAL.match(text) is not None
+
+
+def is_unfinished(text: str) -> bool:
+    """Whether an answer says that nothing is known, since the search for it failed."""
+    return _UNFINISHED.match(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

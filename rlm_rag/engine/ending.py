@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from rlm_rag.engine.answer import StopReason
+from rlm_rag.engine.answer import StopReason, is_unfinished
 from rlm_rag.engine.carried import Left
 
 
@@ -25,6 +25,14 @@ class Ending:
     is_blind: bool = False
     is_cut: bool = False
     notes: tuple[str, ...] = ()
+
+
+def answered(text: str, *, is_cut: bool = False, notes: tuple[str, ...] = ()) -> Ending:
+    """Return the ending of a run whose model gave `text`, which may say that it is no answer."""
+    if is_unfinished(text):
+        detail = "the search did not come to its end"
+        return Ending(text, "errors", detail, is_answer=False, notes=notes)
+    return Ending(text, "answered", is_cut=is_cut, notes=notes)
 
 
 class Driver(Protocol):

@@ -18,7 +18,7 @@ from rlm_rag.engine.calls import ModelCalls
 from rlm_rag.engine.carried import Left
 from rlm_rag.engine.compaction import Compaction
 from rlm_rag.engine.doubts import Doubts
-from rlm_rag.engine.ending import Ending
+from rlm_rag.engine.ending import Ending, answered
 from rlm_rag.engine.guidance import COMPUTED, LOOK_FIRST, Guide
 from rlm_rag.engine.hints import Hints
 from rlm_rag.engine.history import History, RanBlock, feedback, status_line
@@ -247,12 +247,12 @@ class Loop:
             self._blockless = 0
             return None
         if parsed.final is not None and parsed.final.strip():
-            ending = Ending(parsed.final, "answered", is_cut=reply.finish_reason == "length")
+            ending = answered(parsed.final, is_cut=reply.finish_reason == "length")
             return await self._accepted(ending, notes, computed=False, blind=self._bench.is_unused)
         self._blockless += 1
         is_text = reply.text.strip() and reply.finish_reason == "stop" and parsed.final is None
         if self._blockless > 1 and self._ran_well and is_text:
-            ending = Ending(reply.text.strip(), "answered")
+            ending = answered(reply.text.strip())
             return await self._accepted(ending, notes, computed=False)
         no_block = LOOK_FIRST if self._guide.is_on and not self._ran_well else NO_BLOCK
         notes.append(no_block if parsed.final is None else EMPTY_FINAL)
@@ -303,7 +303,7 @@ class Loop:
         """Return the ending of a block that set the answer; None where it is not accepted."""
         if not self._bench.candidate.strip():
             return None
-        ending = Ending(self._bench.candidate, "answered", notes=skipped)
+        ending = answered(self._bench.candidate, notes=skipped)
         computed = (stated_answer([block]) or "").strip() != self._bench.candidate.strip()
         return await self._accepted(ending, notes, computed=computed)
 

@@ -125,6 +125,17 @@ def test_a_limit_prints_what_there_is_and_exits_with_one(
     assert "stopped early (iterations)" in done.stderr
 
 
+def test_a_search_that_came_to_no_end_is_no_answer(rlm_rag: Run, repo: Path) -> None:
+    brief = ["--cell-seconds", "0.001", "--no-trace"]
+    done = rlm_rag("ask", str(repo), QUESTION, "--strategy", "rlm", *brief)
+    assert done.returncode == 1
+    assert "nothing can be said of what the corpus holds" in done.stdout
+    assert "stopped early (errors): the search did not come to its end" in done.stderr
+    from_passages = rlm_rag("ask", str(repo), QUESTION, *brief)
+    assert from_passages.returncode == 0
+    assert "this one is from passages" in from_passages.stderr
+
+
 def test_verbose_shows_code_and_output_on_standard_error(
     rlm_rag: Run, repo: Path, tmp_path: Path
 ) -> None:
