@@ -13,7 +13,7 @@ from rlm_rag.corpus import Corpus
 from rlm_rag.distributed.copying import Copying
 from rlm_rag.distributed.desk import Terms
 from rlm_rag.distributed.heard import Heard, HeardChild
-from rlm_rag.distributed.relayed import RelayedRetriever, text_for
+from rlm_rag.distributed.relayed import Arrivals, RelayedRetriever, texts_for
 from rlm_rag.distributed.remote import RemoteAccount
 from rlm_rag.distributed.spool import run_on, trace_of
 from rlm_rag.distributed.spreading import fan_out
@@ -36,7 +36,6 @@ from rlm_rag.engine.threads import called
 from rlm_rag.engine.tree import Assignment, Parent, Spread, Tree
 from rlm_rag.engine.view import View
 from rlm_rag.errors import ClusterError, RlmRagError
-from rlm_rag.holes import Holes
 from rlm_rag.indexes.requests import HoldRequest, Retriever
 from rlm_rag.sandbox.layers import choose_layer
 from rlm_rag.trace.events import Answered, Event
@@ -75,7 +74,7 @@ class ChildWork:
         account = node.account(self.account)
         options = replace(self.options, share=account.share())
         corpus = node.corpora.opened(self.copy_name, Opening(Corpus, self.copied))
-        holes = node.corpora.opened(self.copy_name, Holes) if corpus.has_holes else None
+        arrivals = node.corpora.opened(self.copy_name, Arrivals) if corpus.has_holes else None
         async with options.lineup() as lineup:
             assignment = Assignment(
                 run_id=self.run_id,
@@ -85,7 +84,7 @@ class ChildWork:
                 parent=self.parent,
             )
             tree = await self._tree(node, options, lineup, account, CitationCheck(corpus))
-            view = self._view(corpus, RelayedRetriever(node, holes))
+            view = self._view(corpus, RelayedRetriever(node, arrivals))
             try:
                 return await run_child(tree, assignment, view, open_rlm)
             finally:
@@ -174,7 +173,7 @@ class _Children:
             if isinstance(item, Question):
                 return await _answered_by_person(item, tree)
             if isinstance(item, HoldRequest):
-                return await text_for(item, view)
+                return await texts_for(item, view)
             return await view.relayed(item)
 
         with metered() as meter:

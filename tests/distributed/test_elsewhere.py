@@ -179,6 +179,24 @@ def test_children_on_nodes_read_what_lies_in_shards(
     assert answers[1].citations == answers[0].citations
 
 
+def test_children_on_a_node_that_read_on_in_order_have_texts_come_together_and_once(
+    openai_server: OpenAiChatServer,
+    tmp_path: Path,
+    parsers: Parsers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    documents = {f"{number:03}.txt": f"text {number}\n" for number in range(600)}
+    batch = "FINAL('|'.join(rlm_query_batched(['Count.', 'Count again.'])))"
+    child = [block("FINAL(str(sum(len(one['content']) for one in context)))")]
+    monkeypatch.setattr(spreading, "_joined", ("local", NearFanOut()))
+    with spread(tmp_path, parsers, documents) as (corpus, _):
+        found = play(openai_server, corpus, root=[block(batch)], child=child, ray="local")
+        assert sorted(corpus.near.held) == list(range(600))
+        assert corpus.near.requests < 40
+    size = sum(map(len, documents.values()))
+    assert found.text == f"{size}|{size}"
+
+
 def test_a_worker_whose_file_is_another_gets_the_text_itself(
     tmp_path: Path, parsers: Parsers
 ) -> None:
