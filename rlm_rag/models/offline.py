@@ -18,6 +18,7 @@ from rlm_rag.models.offline_clues import Clues, find_clues
 from rlm_rag.models.offline_evidence import Evidence, rank_files, read_evidence
 from rlm_rag.models.offline_excerpts import choose_excerpts, choose_places
 from rlm_rag.models.offline_extract import extract
+from rlm_rag.models.offline_prompts import shown_lines
 
 NAME = "offline"
 # The sections of a root model's first user message, as engine.history writes them.
@@ -53,7 +54,9 @@ def _reply(request: ModelRequest) -> tuple[str, bool]:
     told = [message for message in request.messages if message.role == "user"]
     question = question_of(request.messages)
     if question is None:
-        prompt = "\n".join(message.content for message in told)
+        # What follows a strategy's prompt questions the answer to it, and shows nothing new.
+        shown = [text for message in told if shown_lines(text := message.content) is not None]
+        prompt = shown[-1] if shown else "\n".join(message.content for message in told)
         return extract(prompt, max_output_tokens=request.max_output_tokens)
     turn = sum(message.role == "assistant" for message in request.messages)
     outputs = [message.content for message in told[1:]]

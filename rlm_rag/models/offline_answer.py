@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rlm_rag.models.offline_clues import Clues
 from rlm_rag.models.offline_excerpts import Excerpt
@@ -57,11 +57,20 @@ def answer_text(
     others = [path for path in looked_at if path not in shown][:MAX_OTHERS]
     if others:
         parts.append("Also looked at: " + ", ".join(_code(path) for path in others) + ".")
-    unspelled = sorted(path for path in shown if not _is_citable(path))
-    if unspelled:
-        names = ", ".join(map(_named, unspelled))
-        parts.append(f"Not cited, since no citation can spell the path: {names}.")
+    if why := why_not_cited(shown):
+        parts.append(why)
     return "\n\n".join(parts) + "\n"
+
+
+def place_of(path: str, lines: str) -> str:
+    """Return lines of a document as a citation, or in words where no citation can spell it."""
+    return f"`{path}:{lines}`" if _is_citable(path) else f"{_named(path)}, lines {lines}"
+
+
+def why_not_cited(paths: Iterable[str]) -> str:
+    """Return a sentence on the paths that no citation can spell; empty where there are none."""
+    names = ", ".join(_named(path) for path in sorted(paths) if not _is_citable(path))
+    return f"Not cited, since no citation can spell the path: {names}." if names else ""
 
 
 def _shown(number: int, excerpt: Excerpt, clues: Clues, outline: str) -> str:
@@ -71,11 +80,7 @@ def _shown(number: int, excerpt: Excerpt, clues: Clues, outline: str) -> str:
     words = dict.fromkeys(
         word for stem, word in clues.terms.items() if stem in excerpt.terms and word.isalnum()
     )
-    if _is_citable(excerpt.path):
-        place = f"`{excerpt.path}:{lines}`"
-    else:
-        place = f"{_named(excerpt.path)}, lines {lines}"
-    heading = f"{number}. {place}"
+    heading = f"{number}. {place_of(excerpt.path, lines)}"
     under = _entry_above(excerpt.line, outline)
     if under:
         heading += f", under {under}"

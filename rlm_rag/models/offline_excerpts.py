@@ -27,7 +27,7 @@ LINES_AFTER_DEFINITION = 37
 LINE_COST = 0.04
 
 # In an answer, a quoted `a/b.py:3` would be checked as a place that the answer itself cites.
-_LIKE_CITATION = re.compile(r"[/.]\S*(?::L?|#L)\d|#(?:page|sheet|cell|slide)=")
+LIKE_CITATION = re.compile(r"[/.]\S*(?::L?|#L)\d|#(?:page|sheet|cell|slide)=")
 _NUMBERED = re.compile(r"[ \t]*(\d+): ?(.*)", re.DOTALL)
 
 
@@ -146,7 +146,7 @@ def _ends(read: Mapping[int, str], first: int, limit: int) -> list[int]:
     for number in range(first, min(limit, first + MAX_EXCERPT_LINES - 1) + 1):
         text = read.get(number)
         chars += 0 if text is None else len(text)
-        if text is None or _LIKE_CITATION.search(text):
+        if text is None or LIKE_CITATION.search(text):
             break
         if ends and (_is_cut(text) or chars > MAX_EXCERPT_CHARS):
             break

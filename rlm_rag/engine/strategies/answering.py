@@ -12,7 +12,7 @@ from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import ModelCalls, PricedModel
 from rlm_rag.engine.carried import Left
 from rlm_rag.engine.doubts import Doubts
-from rlm_rag.engine.ending import Ending
+from rlm_rag.engine.ending import Ending, answered
 from rlm_rag.engine.history import BEFORE_HEADING
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.reply import parse_reply
@@ -164,14 +164,10 @@ class Answering:
             prepared = self._again(doubt)
 
     def _ending(self, text: str, completion: Completion) -> Ending:
-        limit = self._limit
-        return Ending(
-            text,
-            "answered" if limit is None else limit.name,
-            None if limit is None else limit.detail,
-            is_cut=completion.finish_reason == "length",
-            notes=self._notes,
-        )
+        is_cut = completion.finish_reason == "length"
+        if self._limit is None:
+            return answered(text, is_cut=is_cut, notes=self._notes)
+        return Ending(text, self._limit.name, self._limit.detail, is_cut=is_cut, notes=self._notes)
 
     async def _searched(self, words: str, searches: int) -> Prepared:
         if self._search is None or searches == MOST_SEARCHES:

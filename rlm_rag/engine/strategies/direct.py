@@ -9,6 +9,7 @@ from rlm_rag.engine.strategies.answering import Prepared
 from rlm_rag.engine.view import View
 from rlm_rag.lines import split_lines
 from rlm_rag.models.tokens import count_tokens
+from rlm_rag.shown import printable_line
 
 FRAME_TOKENS = 600
 """Of a window, what is kept for the instructions and the lines around the documents."""
@@ -27,7 +28,7 @@ async def whole_corpus(
         shown, lines, total = _fitting(await view.fetched(path) or "", left)
         if not lines and total:
             break
-        head = f"=== {path} ({total} lines)\n"
+        head = f"=== {printable_line(path)} ({total} lines)\n"
         parts.append(head + shown)
         left -= count_tokens(head + shown) + 2
         if not path.startswith(PREFIX):

@@ -15,6 +15,7 @@ from rlm_rag.engine.strategies.answering import Prepared
 from rlm_rag.engine.strategies.passages import MAX_LINE_CHARS
 from rlm_rag.engine.subcalls import LeafReply
 from rlm_rag.engine.view import View
+from rlm_rag.shown import printable_line
 
 _NOTHING = re.compile(r"\W*nothing\W*", re.IGNORECASE)
 _PART = re.compile(r"^\[[^\n]*:\d+-\d+\]$", re.MULTILINE)
@@ -51,7 +52,7 @@ async def notes_of_all(
     if fitting.bad is not None:
         tell("the notes", fitting.bad)
     notes = (*_unread(failed, len(paths), first_error), *_left_out(fitting))
-    shown = "\n\n".join(f"[{label}]\n{text}" for label, text in fitting.partials)
+    shown = "\n\n".join(f"[{printable_line(label)}]\n{text}" for label, text in fitting.partials)
     told = "".join(f"\n\n({note})" for note in notes)
     return Prepared(
         f"{shown or '(No notes.)'}{told}\n\n{reduction}",

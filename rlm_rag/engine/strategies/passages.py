@@ -10,6 +10,7 @@ from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.view import View
 from rlm_rag.lines import split_lines
 from rlm_rag.models.tokens import count_tokens
+from rlm_rag.shown import printable_line
 
 MAX_LINE_CHARS = 1_000
 # Windows that lie so near each other are shown as one.
@@ -67,7 +68,7 @@ class Passages:
             if not path.startswith(PREFIX):
                 self._coverage.read(path, first, last)
             shown.append(_numbered(lines, first, last))
-        return f"=== {path} ({len(lines)} lines)\n" + "\n...\n".join(shown)
+        return f"=== {printable_line(path)} ({len(lines)} lines)\n" + "\n...\n".join(shown)
 
 
 def _merged(ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
