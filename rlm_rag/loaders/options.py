@@ -36,7 +36,7 @@ class Entry(NamedTuple):
         """The length of the content in UTF-8."""
         if isinstance(self.content, str):
             return len(self.content.encode("utf-8", "surrogatepass"))
-        return len(self.content.corpus.content_bytes(self.content.number))
+        return self.content.corpus.size(self.content.number)
 
 
 Progress = Callable[[int, int], object]
