@@ -16,7 +16,8 @@ class OpenedSource:
     `name` is its last component, `label` what messages call it; `is_document` says that the
     source itself is the one document. `origin` is what a command line calls it wherever it is
     given, None where it cannot be loaded again. `sightings` are of the folders that decide alone,
-    with their files, what it holds; none where there is more to it.
+    with their files, what it holds; none where there is more to it. `heeds_columns` says that its
+    documents may be made of the columns of a table that were chosen.
     """
 
     shape: str
@@ -26,3 +27,4 @@ class OpenedSource:
     is_document: bool = False
     origin: str | None = None
     sightings: tuple[Sighting, ...] = ()
+    heeds_columns: bool = False

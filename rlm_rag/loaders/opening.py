@@ -208,7 +208,7 @@ def _open_file(location: Path, intake: Intake) -> OpenedSource:
     limit = intake.options.max_file_bytes
     if is_table(name, intake):
         entries = read_table(location, name, intake)
-        return OpenedSource("documents", entries, name, label, origin=origin)
+        return OpenedSource("documents", entries, name, label, origin=origin, heeds_columns=True)
     if name.lower().endswith(MAILBOX_SUFFIXES):
         entries = read_mailbox(location, name, intake)
         return OpenedSource("documents", entries, name, label, origin=origin)
@@ -218,8 +218,6 @@ def _open_file(location: Path, intake: Intake) -> OpenedSource:
     if is_archive(name):
         entries = read_archive(name, _open_to_read(location), intake)
         return OpenedSource("documents", entries, name, f"the archive {location}", origin=origin)
-    if intake.options.columns or intake.options.path_column is not None:
-        intake.report.warn(name, "no table (CSV, JSON Lines, Parquet), so --column takes nothing")
     if is_compressed(name):
         require_parser(unpacked_name(name))
         entries = read_compressed(name, _open_to_read(location), intake)

@@ -114,6 +114,11 @@ class LoadOptions:
         """Whether what is taken hangs on what came before it."""
         return self.max_files is not None or self.max_total_bytes is not None
 
+    @property
+    def chooses_columns(self) -> bool:
+        """Whether a table's records are to be taken apart, by columns of theirs."""
+        return bool(self.columns) or self.path_column is not None
+
     def words(self) -> list[str]:
         """Return what differs from the defaults as a command line would say it."""
         words = [word for glob in self.include for word in ("--include", glob)]

@@ -85,7 +85,8 @@ def _open_by_others(source: str, intake: Intake) -> OpenedSource | None:
     if found is None:
         return None
     entries = _read_by_others(found, source, intake)
-    return OpenedSource("documents", entries, rest.strip("/").rpartition("/")[2] or scheme, source)
+    name = rest.strip("/").rpartition("/")[2] or scheme
+    return OpenedSource("documents", entries, name, source, heeds_columns=True)
 
 
 def _read_by_others(loader: EntryPoint, source: str, intake: Intake) -> Iterator[Entry]:

@@ -26,6 +26,8 @@ from rlm_rag.loaders.stdin import STDIN
 
 NO_DOCUMENT = "no document in it"
 """The warning of one of several sources."""
+NO_TABLE = "no table (CSV, JSON Lines, Parquet), so --column takes nothing"
+"""The warning where columns are chosen; tables within a folder or an archive stay as they are."""
 
 Source = str | os.PathLike[str] | Mapping[str, str] | Iterable[object]
 
@@ -68,6 +70,7 @@ def load_corpus(
     report, memory = LoadReport(), FileMemory()
     intake = Intake(options, report, memory)
     opened = open_source(source, intake) if text is None else open_text(text, intake)
+    _tell_of_columns([(opened.name, opened)], options, report)
     return _pack(opened, options, report, memory, _origin([opened], options), keeping)
 
 
@@ -137,9 +140,11 @@ def load_sources(
     opened = [one.opened for one in named]
     if len(named) == 1 and named[0].name is None:
         report = named[0].report
+        _tell_of_columns([(opened[0].name, opened[0])], options, report)
         return _pack(opened[0], options, report, memory, _origin(opened, options), keeping, part)
     names = [one.name or "" for one in named]
     merged = LoadReport()
+    _tell_of_columns(list(zip(names, opened, strict=True)), options, merged)
     entries = _prefixed(named, merged, is_whole=part is None)
     label = "any of: " + ", ".join(one.label for one in opened)
     all_seen = all(one.sightings for one in opened)
@@ -175,6 +180,15 @@ def _open(
         for one, intake in zip(named, intakes, strict=True):
             intake.owns = partial(_owns, part, one)
     return named
+
+
+def _tell_of_columns(
+    named: Sequence[tuple[str, OpenedSource]], options: LoadOptions, report: LoadReport
+) -> None:
+    """Warn of each source where columns are chosen and none of them is a table."""
+    if options.chooses_columns and not any(one.heeds_columns for _, one in named):
+        for name, _ in named:
+            report.warn(name, NO_TABLE)
 
 
 def _owns(part: Part, named: _Named, path: str) -> bool:

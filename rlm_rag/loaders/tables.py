@@ -33,8 +33,7 @@ def is_table(name: str, intake: Intake) -> bool:
     suffix = Path(name).suffix.lower()
     if suffix in _PARQUET_SUFFIXES:
         return True
-    chosen = bool(intake.options.columns) or intake.options.path_column is not None
-    return chosen and suffix in (*_CSV_SUFFIXES, *_JSON_SUFFIXES)
+    return intake.options.chooses_columns and suffix in (*_CSV_SUFFIXES, *_JSON_SUFFIXES)
 
 
 def read_table(location: Path, name: str, intake: Intake) -> Iterator[Entry]:

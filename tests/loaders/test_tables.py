@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
 
 from rlm_rag.errors import MissingExtraError, SourceError, UsageError
-from rlm_rag.loaders.source import load_corpus
+from rlm_rag.loaders.source import NO_TABLE, load_corpus, load_sources
 
 ROWS = [
     {"id": "q/1", "title": "Größe", "body": "two\nlines"},
@@ -73,6 +74,25 @@ def test_columns_of_what_is_no_table_are_a_warning(tmp_path: Path) -> None:
     with load_corpus(tmp_path / "t.json", columns=["body"]) as corpus:
         assert list(corpus.paths()) == ["t.json"]
         assert "--column takes nothing" in corpus.warnings[0]
+
+
+@pytest.mark.parametrize("source", ["folder", "folder/*.csv", "t.zip"])
+def test_columns_of_sources_that_only_hold_tables_are_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "t.csv").write_text("id,body\n1,two\n")
+    with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
+        archive.write(tmp_path / "folder" / "t.csv", "t.csv")
+    with load_corpus(source, path_column="id") as corpus:
+        assert [warning.partition(": ")[2] for warning in corpus.warnings] == [NO_TABLE]
+    with load_sources([source, source], columns="body") as corpus:
+        names = {path.partition("/")[0] for path in corpus.paths()}
+        assert set(corpus.warnings) == {f"{name}: {NO_TABLE}" for name in names}
+    with load_sources([source, "folder/t.csv"], columns="body") as corpus:
+        assert corpus.warnings == ()
+        assert "t.csv/t.csv#row=1" in corpus
 
 
 def test_parquet_has_records_without_being_asked(tmp_path: Path) -> None:
