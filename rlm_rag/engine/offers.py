@@ -136,6 +136,8 @@ class Offers:
                 f"child_tools names {unknown[0]!r}, which is no tool",
                 hint=f"there are {', '.join(names) or 'none'}",
             )
+        for name in self.libraries:
+            _check_library_name(name)
 
     def tools_at(self, depth: int) -> tuple[Tool, ...]:
         """Return the tools of an RLM at that depth."""
@@ -155,6 +157,15 @@ class Offers:
             "artifacts": None if self.artifacts is None else str(self.artifacts.resolve()),
             "ask_user": self.ask_user is not None,
         }
+
+
+def _check_library_name(name: str) -> None:
+    # It is the folder of the library's documents, beneath that of what blocks add.
+    if not name.isprintable() or "/" in name or name in ("", ".", ".."):
+        raise UsageError(
+            f"{name!r} is no name of a library",
+            hint="a name is one part of a path, such as handbook=./handbook",
+        )
 
 
 NOTHING = Offers()

@@ -63,6 +63,8 @@ def test_an_answer_that_does_not_fit_exits_with_one(
         (["--artifacts", "/proc/x"], "--artifacts /proc/x: No such file"),
         (["--artifacts", "deep.json/x"], "--artifacts deep.json/x: Not a directory"),
         (["--library", "handbook"], "no such pair"),
+        (["--library", "../handbook=."], "'../handbook' is no name of a library"),
+        (["--library", "..=."], "'..' is no name of a library"),
         (["--library", "handbook=/nowhere"], "--library handbook: No such file or folder"),
     ],
 )
