@@ -22,7 +22,7 @@ from rlm_rag.cli.options import STDIN, Loading, json_option, source_options, spl
 from rlm_rag.cli.questioner import Questioner, take_questioner
 from rlm_rag.cli.spending import spent, unsent
 from rlm_rag.counts import counted
-from rlm_rag.errors import RlmRagError, UsageError
+from rlm_rag.errors import RlmRagError
 
 if TYPE_CHECKING:
     from rlm_rag.engine.mapping import FileAnswer, MapPlan, MapSummary
@@ -119,8 +119,7 @@ def _unbounded(questioner: Questioner) -> Questioner:
 def _check_prints(*, as_json: bool) -> None:
     if as_json:
         raise click.UsageError("--json prints the sum of a map, whose answers go to --out FILE")
-    if streams.is_closed():
-        raise UsageError("standard output is closed", hint="choose a place with -o")
+    streams.check_is_open(hint="choose a place with -o")
 
 
 def _announce(plan: MapPlan, calls: int, facts: ModelFacts) -> None:

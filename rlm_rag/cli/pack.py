@@ -64,8 +64,8 @@ def pack(
         raise UsageError(
             "pack writes JSON lines already", hint="--json goes with --list or with --output"
         )
-    if output is None and streams.is_closed():
-        raise UsageError("standard output is closed", hint="choose a place with -o")
+    if output is None:
+        streams.check_is_open(hint="choose a place with -o")
     if output is not None:
         _check_is_no_source(sources, output)
     with opened(sources, **loading) as corpus:

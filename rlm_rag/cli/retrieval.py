@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Unpack
 
 import click
@@ -40,6 +41,15 @@ _PATH_AND_LINES = re.compile(r"(?s)(?P<path>.+?):(?P<first>\d+)(?P<range>-(?P<la
 
 _EVERYTHING = "**"
 
+
+def _opened(
+    sources: Sequence[str], **loading: Unpack[Loading]
+) -> AbstractContextManager[SearchableCorpus]:
+    """Open the sources of a command that comes to nothing but what it prints."""
+    streams.check_is_open(hint="send it somewhere: > FILE, or > /dev/null")
+    return opened(sources, **loading)
+
+
 _glob_option = click.option(
     "--glob", "path_glob", metavar="GLOB", help="Only paths that match (gitignore syntax)."
 )
@@ -64,7 +74,7 @@ def search(
     sources, query = split_last(
         arguments, what="the query", example='rlm-rag search ./repo "retry backoff"'
     )
-    with opened(sources, **loading) as corpus:
+    with _opened(sources, **loading) as corpus:
         if explained is not None:
             return _explain(corpus, query, explained, as_json=as_json)
         found = corpus.retrieve(SearchRequest(query=query, k=k, path_glob=path_glob))
@@ -120,7 +130,7 @@ def grep(
         after=(around or 0) if after is None else after,
         ignore_case=ignore_case,
     )
-    with opened(sources, **loading) as corpus:
+    with _opened(sources, **loading) as corpus:
         found = corpus.retrieve(request)
     assert isinstance(found, GrepResult)
     if found.error and found.error_kind == "pattern":
@@ -147,7 +157,7 @@ def outline(
     **loading: Unpack[Loading],
 ) -> int:
     """Show the definitions or headings of PATH; of a folder, a glob or all, one line a file."""
-    with opened([source], **loading) as corpus:
+    with _opened([source], **loading) as corpus:
         paths = list(corpus.paths())
         meant = path or (paths[0] if len(paths) == 1 else _EVERYTHING)
         found = corpus.retrieve(OutlineRequest(path=meant, budget_chars=budget_chars))
@@ -170,7 +180,7 @@ def symbols(
     **loading: Unpack[Loading],
 ) -> int:
     """Find where NAME (or Class.method) is defined, or used."""
-    with opened([source], **loading) as corpus:
+    with _opened([source], **loading) as corpus:
         found = corpus.retrieve(
             SymbolsRequest(name=name, path_glob=path_glob, references=references)
         )
@@ -190,7 +200,7 @@ def symbols(
 @json_option
 def read(source: str, place: str, as_json: bool, **loading: Unpack[Loading]) -> int:
     """Print numbered lines of a document: PATH, PATH:12, PATH:12-40 or PATH:12- to its end."""
-    with opened([source], **loading) as corpus:
+    with _opened([source], **loading) as corpus:
         path, first, last = _path_and_lines(corpus, place)
         found = corpus.retrieve(ReadRequest(path=path, start=first, end=last))
         return _print_text(found, as_json=as_json)
@@ -212,7 +222,7 @@ def repo_map(
     **loading: Unpack[Loading],
 ) -> int:
     """Show the definitions that the rest of SOURCE leans on most, signatures only."""
-    with opened([source], **loading) as corpus:
+    with _opened([source], **loading) as corpus:
         request = RepoMapRequest(focus=focus, budget_chars=budget_chars)
         return _print_text(corpus.retrieve(request), as_json=as_json, naming=corpus.paths())
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rlm_rag.cli import terminal
+from rlm_rag.errors import UsageError
 
 SCHEMA_VERSION = 1
 _begun = False
@@ -72,6 +73,16 @@ def flush_or_discard() -> None:
 def is_closed() -> bool:
     """Whether the command was started without a standard output (`>&-`)."""
     return _is_closed
+
+
+def check_is_open(*, hint: str) -> None:
+    """Refuse to begin what would have nowhere to print its results.
+
+    Raises:
+        UsageError: there is no standard output.
+    """
+    if is_closed():
+        raise UsageError("standard output is closed", hint=hint)
 
 
 def has_begun() -> bool:

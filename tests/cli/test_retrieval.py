@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from rlm_rag.cli.main import main
 from rlm_rag.cli.retrieval import _grep_lines
 from rlm_rag.indexes.requests import GrepHit
 
@@ -144,6 +146,17 @@ def test_one_argument_where_two_are_needed_shows_an_example(rlm_rag: Run, comman
     done = rlm_rag(command, "only")
     assert done.returncode == 2
     assert f"for example: rlm-rag {command} ./repo" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="shell redirections")
+@pytest.mark.parametrize("command", ["search", "read"])
+def test_without_a_standard_output_nothing_is_looked_up(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    assert main([command, str(repo), "README.md"]) == 2
+    sys.stdout.close()
+    assert "standard output is closed" in capsys.readouterr().err
 
 
 def test_a_missing_source_is_an_error(rlm_rag: Run, tmp_path: Path) -> None:
