@@ -13,7 +13,7 @@ import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.exits import INTERRUPTED, PARTIAL, UNUSABLE
-from rlm_rag.errors import RlmRagError
+from rlm_rag.errors import RlmRagError, UsageError
 
 DEBUG_VARIABLE = "RLM_RAG_DEBUG"
 
@@ -82,10 +82,8 @@ def _described(error: Exception) -> Failure:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "free some space, or set TMPDIR to a folder that has it"
         return Failure("disk_full", str(error), hint, PARTIAL)
-    if isinstance(error, FileNotFoundError) and not _has_working_folder():
-        from rlm_rag.loaders.opening import WORKING_FOLDER_GONE, WORKING_FOLDER_HINT
-
-        return Failure("usage", WORKING_FOLDER_GONE, WORKING_FOLDER_HINT)
+    if isinstance(error, FileNotFoundError) and (gone := _working_folder_gone()) is not None:
+        return Failure(gone.kind, gone.message, gone.hint)
     if isinstance(error, streams.OutputError):
         hint = "send the output to a place that has room"
         return Failure("output", str(error), hint, PARTIAL)
@@ -95,12 +93,24 @@ def _described(error: Exception) -> Failure:
     return Failure("internal", f"unexpected {type(error).__name__}: {error}", hint)
 
 
-def _has_working_folder() -> bool:
+def check_place(path: Path) -> None:
+    """Refuse a relative path that has no folder to start from.
+
+    Raises:
+        UsageError: the working folder was deleted.
+    """
+    if not path.is_absolute() and (gone := _working_folder_gone()) is not None:
+        raise gone
+
+
+def _working_folder_gone() -> UsageError | None:
     try:
         Path.cwd()
     except OSError:
-        return False
-    return True
+        from rlm_rag.loaders.opening import WORKING_FOLDER_GONE, WORKING_FOLDER_HINT
+
+        return UsageError(WORKING_FOLDER_GONE, hint=WORKING_FOLDER_HINT)
+    return None
 
 
 def _usage_hint(error: click.ClickException) -> str:

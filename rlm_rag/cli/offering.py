@@ -14,6 +14,7 @@ import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.display import Display
+from rlm_rag.cli.failures import check_place
 from rlm_rag.cli.model_options import pairs
 from rlm_rag.cli.options import Command, decorated
 from rlm_rag.errors import SourceError, UsageError
@@ -84,6 +85,7 @@ def take_schema(options: dict[str, Any]) -> dict[str, Any] | None:
 
 def _check_takes_files(folder: Path) -> None:
     """Make the folder and a file in it, and leave neither: a run may save nothing."""
+    check_place(folder)
     made: list[Path] = []
     try:
         for each in (*reversed(folder.parents), folder):

@@ -11,6 +11,7 @@ import click
 from rlm_rag.cli import streams
 from rlm_rag.cli.completion import runs
 from rlm_rag.cli.exits import DONE
+from rlm_rag.cli.failures import check_place
 from rlm_rag.cli.options import STDIN, json_option
 from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.trace.store import TraceStore, view_path
@@ -52,6 +53,7 @@ def _write(trace: Path, target: Path) -> int:
     from rlm_rag.trace.reader import read_trace
     from rlm_rag.trace.view.page import view_page
 
+    check_place(target)
     if target.is_dir():
         raise UsageError(f"{target} is a folder", hint="name a file in it with -o")
     if target == Path(STDIN):

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from rlm_rag.cli.offering import take_offering
 from rlm_rag.cli.view import view
-from rlm_rag.errors import RlmRagError
+from rlm_rag.errors import RlmRagError, UsageError
 from tests.trace.view.made import EVERY, recorded
 
 from .conftest import Run
@@ -97,6 +98,22 @@ def test_what_cannot_be_written_is_said_and_the_trace_stays(trace: Path, tmp_pat
             view.callback(run=str(trace), output=target, no_open=True, as_json=False)
     assert trace.read_bytes() == before
     assert notes.read_text() == "# Notes\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a working folder cannot be deleted")
+def test_a_working_folder_that_is_gone_is_said(
+    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(UsageError, match="working folder is gone"):
+        view.callback(run=str(trace), output=Path("x.html"), no_open=True, as_json=False)
+    with pytest.raises(UsageError, match="working folder is gone"):
+        take_offering({"artifacts": Path("out"), "library": ()})
+    page = tmp_path / "x.html"
+    assert view.callback(run=str(trace), output=page, no_open=True, as_json=False) == 0
 
 
 def test_a_page_that_was_written_before_is_replaced(trace: Path, tmp_path: Path) -> None:
