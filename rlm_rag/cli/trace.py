@@ -13,7 +13,7 @@ import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.completion import files, runs
-from rlm_rag.cli.exits import DONE
+from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.offering import asker
 from rlm_rag.cli.options import (
     Command,
@@ -84,20 +84,22 @@ def list_(as_json: bool) -> int:
 @click.argument("run", default="last", shell_complete=runs)
 @json_option
 def show(run: str, as_json: bool) -> int:
-    """Show RUN readably: an id or its unique start, a file, or the last one."""
+    """Show RUN readably: an id or its unique start, a file, or the last one.
+
+    Exits with 1 where its file is torn, after all that can be read.
+    """
     from rlm_rag.trace.reader import read_trace
+    from rlm_rag.trace.show import render
 
     record = read_trace(TraceStore().find_run(run))
     if as_json:
         events = [_event(entry) for entry in record.records]
         streams.result_json({"events": events, "torn": record.torn})
-        return DONE
-    from rlm_rag.trace.show import render
-
-    for line in render(record):
-        streams.result(line)
-    _warn_of_changes(record)
-    return DONE
+    else:
+        for line in render(record):
+            streams.result(line)
+        _warn_of_changes(record)
+    return DONE if record.tear is None else PARTIAL
 
 
 def _warn_of_changes(record: Trace) -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from rlm_rag.cli import streams
 from rlm_rag.cli.completion import runs
-from rlm_rag.cli.exits import DONE
+from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.failures import check_place
 from rlm_rag.cli.options import STDIN, json_option
 from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.trace.store import TraceStore, view_path
+
+if TYPE_CHECKING:
+    from rlm_rag.trace.reader import Trace
 
 
 @click.command()
@@ -36,22 +40,24 @@ def view(run: str, output: Path | None, no_open: bool, as_json: bool) -> int:
     """
     path = TraceStore().find_run(run)
     target = view_path(path) if output is None else output
-    size = _write(path, target)
+    record = _read(path, target)
+    size = _write(record, target)
     opened = False if no_open else _open_in_browser(target)
     if as_json:
         streams.result_json({"path": str(target), "bytes": size, "opened": opened})
+    else:
+        streams.result(streams.one_line(str(target)))
+        if not opened and not no_open:
+            streams.note("no browser was opened: there is none, or no display; open it in one")
+    if record.tear is None:
         return DONE
-    streams.result(streams.one_line(str(target)))
-    if not opened and not no_open:
-        streams.note("no browser was opened: there is none, or no display; open the file in one")
-    return DONE
+    streams.note(record.tear)
+    return PARTIAL
 
 
-def _write(trace: Path, target: Path) -> int:
-    from rlm_rag.cited import look_up
-    from rlm_rag.pages.file import write_page
+def _read(trace: Path, target: Path) -> Trace:
+    """Read a trace whose page can go to `target`."""
     from rlm_rag.trace.reader import read_trace
-    from rlm_rag.trace.view.page import view_page
 
     check_place(target)
     if target.is_dir():
@@ -65,7 +71,14 @@ def _write(trace: Path, target: Path) -> int:
             f"{target} is no page that was written before, and would be replaced",
             hint="choose another file with -o, or remove this one",
         )
-    record = read_trace(trace)
+    return read_trace(trace)
+
+
+def _write(record: Trace, target: Path) -> int:
+    from rlm_rag.cited import look_up
+    from rlm_rag.pages.file import write_page
+    from rlm_rag.trace.view.page import view_page
+
     pieces = view_page(record, look_up(record))
     try:
         return write_page(target, pieces)

@@ -49,6 +49,14 @@ class Trace:
     goes_on: bool = False
 
     @property
+    def tear(self) -> str | None:
+        """Where the file was cut off, in a sentence; None where it is whole, or written to."""
+        if not self.torn or self.goes_on:
+            return None
+        line = len(self.records) + 1
+        return f"The trace is torn at line {line}, its last: the run was cut off while writing it."
+
+    @property
     def events(self) -> tuple[Event, ...]:
         return tuple(record.event for record in self.records)
 

@@ -46,8 +46,8 @@ def render(trace: Trace, *, full: bool = False) -> Iterator[str]:
         yield from view.lines(record.event, record.time)
     if trace.goes_on:
         yield "The run goes on: this is all that has happened so far."
-    elif trace.torn:
-        yield "The trace's last line is torn: the run was cut off while writing it."
+    elif trace.tear is not None:
+        yield trace.tear
     elif trace.records and not trace.ended:
         yield "The trace ends here, without an answer: the run was cut off."
 

@@ -116,6 +116,21 @@ def test_a_working_folder_that_is_gone_is_said(
     assert view.callback(run=str(trace), output=page, no_open=True, as_json=False) == 0
 
 
+def test_of_a_torn_trace_the_rest_is_shown_with_where_it_is_torn(rlm_rag: Run, trace: Path) -> None:
+    lines = trace.read_bytes().splitlines(keepends=True)
+    trace.write_bytes(b"".join(lines[:3]) + lines[3][:9])
+    shown = rlm_rag("trace", "show", str(trace))
+    assert shown.returncode == 1
+    assert shown.stdout.splitlines()[-1].startswith("The trace is torn at line 4")
+    as_json = rlm_rag("trace", "show", str(trace), "--json")
+    told = json.loads(as_json.stdout)
+    assert (as_json.returncode, len(told["events"]), told["torn"]) == (1, 3, True)
+    viewed = rlm_rag("trace", "view", str(trace), "--no-open")
+    assert viewed.returncode == 1
+    assert "torn at line 4" in viewed.stderr
+    assert index_of(trace.with_suffix(".html"))["torn"] is True
+
+
 def test_a_page_that_was_written_before_is_replaced(trace: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.touch()
