@@ -13,6 +13,7 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Answer, Limits, SearchableCorpus
+from rlm_rag.engine.pool import Pool
 from rlm_rag.errors import DivergedError, ModelError, TraceError, UsageError
 from rlm_rag.trace.events import (
     Answered,
@@ -188,6 +189,26 @@ def test_a_run_ended_by_a_limit_goes_on_under_a_higher_one(
     trace = read_trace(Path(str(ended.trace)))
     assert [event.limits["iterations"] for event in trace.of_type(Resumed)] == [2, 9]
     assert rlm_rag.replay(Path(str(ended.trace)), corpus).text == "re: onere: two"
+
+
+def test_a_run_that_shared_money_ended_goes_on_alone_and_can_be_repeated(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    turns = [block("a = llm_query('one')"), block("b = 2"), block("FINAL(a)")]
+    # A call may cost more than four dollars, and the turn was begun that it does not last for.
+    ended = play(
+        openai_server,
+        corpus,
+        root=turns,
+        leaf=leaf,
+        trace=tmp_path,
+        price="0/1000",
+        share=Pool(usd=4.11).share(),
+    )
+    assert (ended.stop_reason, ended.usage.calls) == ("budget_usd", 3)
+    answer = rlm_rag.resume(Path(str(ended.trace)), corpus)
+    assert (answer.text, answer.usage.calls) == ("re: one", 4)
+    assert rlm_rag.replay(Path(str(ended.trace)), corpus).text == "re: one"
 
 
 def test_what_was_spent_counts_towards_the_limits(

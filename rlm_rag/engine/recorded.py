@@ -91,6 +91,8 @@ class _Reading:
         self._stretch = 0
         self._ended: dict[str, int] = {}
         self._told: dict[str, events.TurnStarted] = {}
+        # Without those that followed a limit, which a run that is taken up again does not have.
+        self._reached: dict[str, events.TurnStarted] = {}
         self._sent: dict[Turn, Call] = {}
 
     def take(self, event: events.Event) -> None:
@@ -104,6 +106,7 @@ class _Reading:
                 found.runs.setdefault(event.run, event)
             case events.Resumed():
                 self._stretch += 1
+                self._told = dict(self._reached)
             case events.TurnStarted():
                 self._turn(event)
             case events.Compacted():
@@ -140,7 +143,7 @@ class _Reading:
 
     def _turn(self, event: events.TurnStarted) -> None:
         if self._goes_on(event.run):
-            self.found.turns[event.run, event.turn] = event
+            self.found.turns[event.run, event.turn] = self._reached[event.run] = event
         self._told[event.run] = event
 
     def _call(self, event: events.CallSent) -> None:
