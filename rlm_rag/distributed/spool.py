@@ -28,12 +28,12 @@ class Spool:
         self._most_bytes = most_bytes
         self.forget()
 
-    def keep(self, event: Event) -> None:
-        """Keep an event; nothing any more once there is no room."""
+    def keep(self, event: Event, time: str | None = None) -> None:
+        """Keep an event, told at `time` or now; nothing any more once there is no room."""
         if self._size >= self._most_bytes:
             return
         self._lines += 1
-        part = self._packer.compress(line_of(event, self._lines))
+        part = self._packer.compress(line_of(event, self._lines, time))
         self._parts.append(part)
         self._size += len(part)
 
@@ -60,17 +60,21 @@ async def run_on(
     listener: Listener,
     *,
     copy: Copy | None = None,
+    before: Trace | None = None,
 ) -> Any:
     """Have work done as `FanOut.run` does; where its node dies, the next goes on with it.
 
-    `made` gives the work that goes on from what was told, for `trace_of`. Work that then does
-    something else than it had told is begun anew, as if it had told nothing.
+    `made` gives the work that goes on from what was told, for `trace_of`; what was told `before`,
+    on nodes of another process, is the first of it. Work that then does something else than it
+    had told is begun anew, as if it had told nothing.
 
     Raises:
         ClusterError: the nodes died, or there are none.
         RlmRagError: what the work raised.
     """
     spool = Spool()
+    for record in () if before is None else before.records:
+        spool.keep(record.event, record.time)
 
     def hear(item: Any) -> None:
         listener.tell(item)

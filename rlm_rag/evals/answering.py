@@ -35,6 +35,7 @@ from rlm_rag.rlm import RLM
 from rlm_rag.setting_table import STRATEGIES
 from rlm_rag.trace.events import CallSent, Event, ReplyReceived, Retrieved, RunStarted
 from rlm_rag.trace.reader import Trace
+from rlm_rag.trace.store import TraceStore
 
 RANKED_WINDOWS = 400
 """Windows that retrieval alone is asked for; published rules look at 100 documents at most."""
@@ -49,10 +50,11 @@ class Watch:
     """What a run tells while it is under way: how deep it goes, what it sees and costs.
 
     `tell` is told it too, unless it is of the `past`. `replied` has what was replied to,
-    `lost` what those calls of the past may have cost whose replies died with their node.
+    `lost` what those calls of the past may have cost whose replies died with their process.
     """
 
     tell: Callable[[Event], None] | None = None
+    run: str = ""
     depth: int = 0
     replied: Tally = field(default_factory=Tally)
     lost: Usage = field(default_factory=Usage)
@@ -75,6 +77,7 @@ class Watch:
     def _take(self, event: Event) -> None:
         match event:
             case RunStarted():
+                self.run = self.run or event.run
                 self.depth = max(self.depth, event.depth)
             case CallSent():
                 self._sent[event.run, event.call] = event
@@ -121,7 +124,7 @@ class Answering:
     ) -> Record:
         """Return the record of a sample with its answer, or with what its run failed with.
 
-        Without `traces` a run can go on from what it came to `before`, elsewhere.
+        Its run goes on from what it came to `before`, with `traces` in the same file.
 
         Raises:
             DivergedError: it does something else now.
@@ -177,6 +180,8 @@ class Answering:
             failed = _under_way(record, watch, started, traces)
             return failed.failed(error.kind, error.message)
         record = _with_answer(_under_way(record, watch, started, traces), answer)
+        if past.is_over and before.answer is not None:
+            record = replace(record, seconds=round(before.answer.seconds, 4))
         if share.refused:
             return record.failed(BUDGET, "the money for the whole run did not last for it")
         return record
@@ -208,7 +213,7 @@ class Answering:
 
 def _under_way(record: Record, watch: Watch, started: float, traces: Path | None) -> Record:
     usage, by_role = watch.replied.usage, watch.replied.by_role
-    files = sorted(traces.glob("*.jsonl")) if traces is not None else []
+    file = Path() if traces is None else TraceStore(traces).path_of(watch.run)
     return replace(
         record,
         depth=watch.depth,
@@ -219,7 +224,7 @@ def _under_way(record: Record, watch: Watch, started: float, traces: Path | None
         root=Spent.of(by_role.get("root", Usage())),
         sub=Spent.of(by_role.get("sub", Usage())),
         seconds=_since(started),
-        trace=None if not files or traces is None else below(files[-1], traces),
+        trace=below(file, traces) if traces is not None and file.exists() else None,
         at=now(),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -12,15 +12,34 @@ from rlm_rag.api import SearchableCorpus
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.lineup import open_lineup
 from rlm_rag.engine.pool import Share
+from rlm_rag.errors import DivergedError
 from rlm_rag.evals.answering import Answering, now
 from rlm_rag.evals.base import Response, Sample, Score, Scorer, Task
 from rlm_rag.evals.config import RETRIEVAL_ONLY, Models
 from rlm_rag.evals.judging import Judge
 from rlm_rag.evals.record import SCORER, Record
 from rlm_rag.evals.scorers.judge import judged
+from rlm_rag.trace.reader import Trace
 
-Answers = Callable[[Record, SearchableCorpus, Path | None], Awaitable[Record]]
-"""Answers the sample of a record, of a corpus, with its traces in a folder."""
+
+class Answers(Protocol):
+    """Has the sample of a record answered."""
+
+    async def __call__(
+        self,
+        record: Record,
+        corpus: SearchableCorpus,
+        traces: Path | None,
+        *,
+        before: Trace | None = None,
+    ) -> Record:
+        """Ask it of `corpus`, with its trace in the folder `traces`; it goes on from `before`.
+
+        Raises:
+            DivergedError: it does something else now than it had done before.
+            RlmRagError: what keeps every sample from being answered.
+        """
+        ...
 
 
 class Money(Protocol):
@@ -82,10 +101,12 @@ class Asker:
         *,
         config: str,
         traces: Path | None,
+        before: Trace | None = None,
     ) -> Record:
         """Return the scored record of a sample; an error of its run is in it.
 
-        Traces go to the folder `traces`, None keeps none.
+        Traces go to the folder `traces`, None keeps none. What a run that was cut short came to
+        `before` is not asked again, unless it does something else now: then it begins anew.
 
         Raises:
             RlmRagError: one of `FATAL`.
@@ -97,7 +118,10 @@ class Asker:
             total_bytes=corpus.total_bytes,
             fingerprint=corpus.fingerprint,
         )
-        record = await self._answers(record, corpus, traces)
+        try:
+            record = await self._answers(record, corpus, traces, before=before)
+        except DivergedError:
+            record = await self._answers(record, corpus, traces)
         if record.error is not None:
             return record
         if strategy == RETRIEVAL_ONLY:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from rlm_rag.errors import ClusterError
 from rlm_rag.evals.base import Haystack, Response, Sample, Score
 from rlm_rag.models.base import Usage
 
@@ -73,7 +74,7 @@ class Record:
 
     `score` is None where `error` says why. `usd` is None where the price is not known.
     `calls` are those with a reply; `usd` has also what others may have cost at most, whose
-    replies died with the node that they were for.
+    replies died with the process or node that they were for.
     `retrieved` are spans of the haystack that the host returned, as path, first and last line;
     `depth` is that of the deepest child. `documents` and `total_bytes` are the haystack's,
     `fingerprint` tells it from others. `trace` is a path below the run's folder. `at` is when
@@ -133,6 +134,11 @@ class Record:
     def is_answered(self) -> bool:
         """Whether it need not be asked again, also where its scorer failed on the answer."""
         return self.error is None or self.error.kind == SCORER
+
+    @property
+    def was_cut_short(self) -> bool:
+        """Whether its run could not go on for want of money or of nodes, of which more may come."""
+        return self.error is not None and self.error.kind in (BUDGET, ClusterError.kind)
 
     @property
     def wants_judge(self) -> bool:

@@ -14,7 +14,7 @@ from rlm_rag.errors import RunFolderError, TraceError
 from rlm_rag.evals.config import RunConfig, from_file, to_file
 from rlm_rag.evals.record import Key, Record, from_dict
 from rlm_rag.trace.events import CallSent, ReplyReceived
-from rlm_rag.trace.reader import read_trace
+from rlm_rag.trace.reader import Trace, read_trace
 
 CONFIG = "config.toml"
 SAMPLES = "samples.jsonl"
@@ -128,6 +128,23 @@ class RunFolder:
         name = hashlib.sha256("\0".join(key).encode("utf-8", "surrogatepass")).hexdigest()
         return self.path / TRACES / name[:_NAME_CHARS]
 
+    def cut_short(self, key: Key, known: Record | None) -> Trace | None:
+        """Return the last run of a sample, where it was cut short; `known` is its record, if any.
+
+        Its process died before it came to a record, or there was no more money, or no node.
+        """
+        for path in sorted(self.trace_folder(key).glob("*.jsonl"), reverse=True):
+            # One that is damaged is not gone on with, and what it cost is not known.
+            with suppress(TraceError):
+                trace = read_trace(path)
+                # The judge's have no run.
+                if trace.root is None:
+                    continue
+                if known is None or known.was_cut_short:
+                    return trace
+                return None if known.trace == str(path.relative_to(self.path)) else trace
+        return None
+
     def spent_usd(self) -> float:
         """Return what the run has cost by now, what came to no record included."""
         # An answer that was scored or judged again is in several records, and cost its price once.
@@ -137,9 +154,13 @@ class RunFolder:
             if record.judge is not None:
                 judge = record.judge.usd or 0.0
                 spent[record.judge.trace or record.judge] = judge
-            spent[record.trace or (record.key, record.answer)] = (record.usd or 0.0) - judge
+            usd = (record.usd or 0.0) - judge
+            if record.trace is not None and record.was_cut_short:
+                # It may have gone on since, without another record.
+                usd = max(usd, usd_of(self.path / record.trace))
+            spent[record.trace or (record.key, record.answer)] = usd
         lost = (
-            _usd_of(trace)
+            usd_of(trace)
             for trace in sorted((self.path / TRACES).glob("*/*.jsonl"))
             if str(trace.relative_to(self.path)) not in spent
         )
@@ -233,8 +254,8 @@ def _unwritable(path: Path, error: OSError) -> RunFolderError:
     )
 
 
-def _usd_of(trace: Path) -> float:
-    """What the calls of a run that came to no record cost: where no reply came, at most."""
+def usd_of(trace: Path) -> float:
+    """Return what the calls of a run have cost: where no reply came, at most."""
     with suppress(TraceError):  # a run that was killed before its first line
         events = read_trace(trace)
         replies = {(each.run, each.call): each.usage for each in events.of_type(ReplyReceived)}

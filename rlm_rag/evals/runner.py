@@ -194,8 +194,10 @@ def resume(
 ) -> Progress:
     """Go on with a run: what has an answer is not asked again, what failed is.
 
-    At most `most` samples are asked now. `max_usd` takes the place of the run's own, and what
-    was spent counts; `api_base` that of where its models were. `ray` is as for `start`.
+    A sample that was cut short, by the end of its process or for want of money or nodes, goes on
+    from its trace. At most `most` samples are asked now. `max_usd` takes the place of the run's
+    own, and what was spent counts; `api_base` that of where its models were. `ray` is as for
+    `start`.
 
     Raises:
         RunFolderError: the configuration, the data or this package is not what the run began
@@ -331,7 +333,7 @@ class Runner:
         self._spent_usd = folder.spent_usd()
         self._appender = appender
         self._on_progress = on_progress
-        known = folder.records()
+        self._known = known = folder.records()
         answered = {key for key, record in known.items() if record.is_answered}
         self._left = iter([job for job in jobs if job.key not in answered][:most])
         self._unjudged = {key: record for key, record in known.items() if record.wants_judge}
@@ -395,6 +397,11 @@ class Runner:
         if unjudged is not None:
             return await asker.score(job.task, unjudged, self._folder.trace_folder(job.key))
         try:
+            before = await asyncio.to_thread(
+                self._folder.cut_short, job.key, self._known.get(job.key)
+            )
+            if before is not None and before.root is not None:
+                self._check_unchanged(job.sample, str(before.root.corpus["fingerprint"]))
             async with corpora.use(job.sample.haystack) as corpus:
                 self._check_unchanged(job.sample, corpus.fingerprint)
                 return await asker.ask(
@@ -404,6 +411,7 @@ class Runner:
                     job.strategy,
                     config=digest,
                     traces=self._folder.trace_folder(job.key),
+                    before=before,
                 )
         except (RunFolderError, *FATAL):
             raise

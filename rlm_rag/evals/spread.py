@@ -19,7 +19,9 @@ from rlm_rag.errors import ClusterError, DivergedError
 from rlm_rag.evals.answering import Answering, below
 from rlm_rag.evals.config import Models
 from rlm_rag.evals.record import Record
+from rlm_rag.evals.run_folder import usd_of
 from rlm_rag.trace.events import Event
+from rlm_rag.trace.reader import Trace
 from rlm_rag.trace.recorder import Recorder
 from rlm_rag.trace.store import TraceStore
 
@@ -55,10 +57,18 @@ class SampleWork:
 class Traces:
     """Writes the events of a sample's runs, as they come, into the folder of its traces."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, before: Trace | None) -> None:
+        """Begin with the file of what was told `before`, if anything was.
+
+        Raises:
+            TraceError: it cannot be written, or another process writes to it.
+        """
         self._store = None if folder is None else TraceStore(folder)
         self._recorder: Recorder | None = None
         self._run = ""
+        if before is not None and before.root is not None:
+            self._run = before.root.run
+            self._recorder = Recorder(before.path, after=len(before.records))
 
     def take(self, event: Event) -> None:
         """Write an event; one of another root begins another file."""
@@ -69,13 +79,15 @@ class Traces:
         if self._recorder is not None:
             self._recorder.record(event)
 
-    def close(self) -> Path | None:
-        """Close the file, and return it where something is in it."""
-        if self._recorder is None:
-            return None
-        path = self._recorder.path
-        self._recorder.close()
-        return path
+    @property
+    def path(self) -> Path | None:
+        """The last file, None where nothing is in it."""
+        return None if self._recorder is None else self._recorder.path
+
+    def close(self) -> None:
+        """Close the file; idempotent."""
+        if self._recorder is not None:
+            self._recorder.close()
 
 
 class SpreadAnswers:
@@ -96,14 +108,19 @@ class SpreadAnswers:
         self._headers = headers or {}
 
     async def __call__(
-        self, record: Record, corpus: SearchableCorpus, traces: Path | None
+        self,
+        record: Record,
+        corpus: SearchableCorpus,
+        traces: Path | None,
+        *,
+        before: Trace | None = None,
     ) -> Record:
         """Return the record of a sample with its answer, or with what its run failed with.
 
         Raises:
             RlmRagError: what keeps every sample from being answered.
         """
-        copied, written = Copied.of(corpus), Traces(traces)
+        copied, written = Copied.of(corpus), Traces(traces, before)
 
         def made(told: bytes) -> SampleWork:
             return SampleWork(
@@ -118,12 +135,15 @@ class SpreadAnswers:
 
         try:
             answered: Record = await run_on(
-                self._fan, made, Listener(written.take), copy=Copy.of(corpus)
+                self._fan, made, Listener(written.take), copy=Copy.of(corpus), before=before
             )
         except (ClusterError, DivergedError) as error:
             answered = record.failed(error.kind, error.message)
+            if written.path is not None:
+                answered = replace(answered, usd=usd_of(written.path))
         finally:
-            path = written.close()
+            written.close()
+        path = written.path
         trace = None if path is None or traces is None else below(path, traces)
         return replace(answered, trace=trace)
 

@@ -191,8 +191,8 @@ class Recorder(Closing):
         )
 
 
-def line_of(event: Event, number: int) -> bytes:
-    """Return an event as a line of a trace, the one of that number, written now.
+def line_of(event: Event, number: int, time: str | None = None) -> bytes:
+    """Return an event as a line of a trace, the one of that number, written at `time`, or now.
 
     Raises:
         TypeError: a field of the event is not JSON.
@@ -201,7 +201,7 @@ def line_of(event: Event, number: int) -> bytes:
         "schema_version": SCHEMA_VERSION,
         "type": event.type,
         "line": number,
-        "time": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "time": time or datetime.now(UTC).isoformat(timespec="microseconds"),
     }
     for item in fields(event):
         entry[item.name] = getattr(event, item.name)

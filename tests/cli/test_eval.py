@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,9 @@ from typing import Any
 import pytest
 
 from rlm_rag.cli.main import main
+from rlm_rag.trace.events import ReplyReceived
+from rlm_rag.trace.reader import read_trace
+from tests.evals.gated import CALLS, CALLS_BEFORE, thoughtful
 from tests.servers.loopback import Received, Step, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
@@ -62,6 +66,13 @@ def samples(place: Place) -> list[dict[str, Any]]:
     return [json.loads(line) for line in data.splitlines(keepends=True) if line.endswith(b"\n")]
 
 
+def replied(place: Place) -> set[str]:
+    """The ids of samples whose reply is in their trace, be they recorded or not."""
+    traces = map(read_trace, (place.work / "run").glob("traces/*/*.jsonl"))
+    questions = [each.root.question for each in traces if each.root and each.of_type(ReplyReceived)]
+    return {str(int(re.findall(r"\d+", question)[0]) + 1) for question in questions}
+
+
 def wait_for(process: subprocess.Popen[str], met: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and process.poll() is None and not met():
@@ -77,7 +88,7 @@ def test_a_killed_run_is_gone_on_with_and_no_finished_sample_is_paid_again(
     with place.start("eval", "run", "./qa.jsonl", *run_options(openai_server)) as process:
         wait_for(process, lambda: len(samples(place)) >= 4)
         os.killpg(process.pid, signal.SIGKILL)
-    finished = {sample["id"] for sample in samples(place)}
+    finished = {sample["id"] for sample in samples(place)} | replied(place)
     paid = Counter(map(number, openai_server.received))
     # A line that was being written.
     with (place.work / "run" / "samples.jsonl").open("ab") as file:
@@ -99,6 +110,33 @@ def test_a_killed_run_is_gone_on_with_and_no_finished_sample_is_paid_again(
     assert sum(again.values()) == QUESTIONS - len(finished)
     # What was in flight when it was killed counts as spent, at its estimate.
     assert shown["runs"][0]["spent_usd"] > QUESTIONS * 7011 / 1e6 - 1e-9
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(os.name == "nt", reason="no such signal")
+def test_a_killed_run_goes_on_with_samples_under_way_and_no_prompt_is_sent_twice(
+    openai_server: OpenAiChatServer, place: Place
+) -> None:
+    gate, run = place.root / "gate", place.work / "run"
+    openai_server.script = thoughtful(gate)
+    # Blocks see the gate in no other sandbox.
+    options = (*run_options(openai_server), "--strategy", "rlm", "--sandbox", "none", "-n", "2")
+
+    def waits() -> bool:
+        traces = [path.read_bytes() for path in run.glob("traces/*/*.jsonl")]
+        return sum(trace.count(b'"type": "block"') for trace in traces) == 4
+
+    with place.start("eval", "run", "./qa.jsonl", *options) as process:
+        wait_for(process, waits)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert (len(openai_server.received), samples(place)) == (CALLS_BEFORE * 2, [])
+    gate.touch()
+    for folder in place.temporary.iterdir():
+        shutil.rmtree(folder)
+    assert place.run("eval", "resume", "run").code == 0
+    prompts = Counter(str(each.messages) for each in openai_server.received)
+    assert (set(prompts.values()), len(prompts)) == ({1}, CALLS * 2)
+    assert [sample["calls"] for sample in samples(place)] == [CALLS] * 2
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such signal")

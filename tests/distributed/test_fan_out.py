@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -25,6 +25,7 @@ from rlm_rag.evals.runner import Progress, start
 from rlm_rag.trace.events import Answered, BlockOutput, Event, ReplyReceived, Resumed, RunStarted
 from rlm_rag.trace.reader import read_trace
 from tests.engine.play import CHILD_MARK, block, first_prompt, play
+from tests.evals.gated import CALLS, CALLS_BEFORE, thoughtful, waiting
 from tests.evals.toys import Toy, install
 from tests.servers.loopback import Received, Step, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -58,11 +59,6 @@ def toy(openai_server: OpenAiChatServer, monkeypatch: pytest.MonkeyPatch) -> Run
         max_usd=100.0,
         models=Models(model="m", api_base=openai_server.api_base, price=PRICE),
     )
-
-
-def waiting(gate: Path) -> str:
-    """Code that waits for a file, which blocks see without a sandbox alone."""
-    return f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.1)\n"
 
 
 def command(words: str, server: OpenAiChatServer, *, output: int) -> subprocess.Popen[str]:
@@ -128,24 +124,6 @@ def test_an_eval_on_nodes_that_die_asks_every_sample_within_its_limits(
     assert progress.spent_usd >= sent - 1e-9 >= 0.007 * 36 - 2e-9
 
 
-def thoughtful(gate: Path) -> Callable[[Received], Step]:
-    """A leaf call, a block that waits for the `gate`, and an answer; no prompt is like another."""
-
-    def script(request: Received) -> Step:
-        if request.messages[0]["role"] != "system":
-            return reply("leaf")
-        number = re.search(r"question (\d+) of", request.messages[1]["content"])
-        assert number is not None
-        code = (
-            f"print(search('number')[0]['path'], llm_query('about {number[1]}'))",
-            waiting(gate) + f"print(llm_query('more of {number[1]}'))",
-            f"FINAL('{number[1]}')",
-        )
-        return block(code[request.turn])
-
-    return script
-
-
 @pytest.mark.deep
 @ray_tests
 def test_a_sample_whose_node_dies_goes_on_and_no_prompt_is_sent_twice(
@@ -163,7 +141,10 @@ def test_a_sample_whose_node_dies_goes_on_and_no_prompt_is_sent_twice(
 
     def kill() -> None:
         # Each sample has had three calls by then, and its block waits.
-        wait(lambda: len(openai_server.received) == 18, until=time.monotonic() + _COMMAND_SECONDS)
+        wait(
+            lambda: len(openai_server.received) == CALLS_BEFORE * 6,
+            until=time.monotonic() + _COMMAND_SECONDS,
+        )
         time.sleep(2.0)
         for node in cluster.others:
             killed.extend(hosts(mark, raylet(node), kind=b"WorkHost"))
@@ -182,7 +163,7 @@ def test_a_sample_whose_node_dies_goes_on_and_no_prompt_is_sent_twice(
     assert [each.score for each in records] == [1.0] * 6
     prompts = Counter(str(each.messages) for each in openai_server.received)
     assert set(prompts.values()) == {1}
-    assert len(prompts) == sum(each.calls for each in records) == 5 * 6
+    assert len(prompts) == sum(each.calls for each in records) == CALLS * 6
     assert progress.spent_usd == pytest.approx(0.007 * len(prompts))
     assert sum(each.usd or 0.0 for each in records) == pytest.approx(progress.spent_usd)
     traces = [read_trace(tmp_path / "run" / str(each.trace)) for each in records]
@@ -343,6 +324,40 @@ def test_a_question_that_is_interrupted_ends_its_children_and_says_nothing_of_ra
     assert (asking.returncode, "SIGTERM" in said) == (130, False)
     assert said.startswith("No answer was reached")
     wait(lambda: not hosts(mark, kind=b"WorkHost") + hosts(mark, kind=b"Desk"), until=until)
+
+
+@pytest.mark.deep
+@ray_tests
+def test_an_eval_whose_process_is_killed_goes_on_and_no_prompt_is_sent_twice(
+    mark: str, cluster: Any, openai_server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    gate, run = tmp_path / "gate", tmp_path / "run"
+    openai_server.script = thoughtful(gate)
+    (tmp_path / "a.md").write_text("number\n")
+    rows = [{"question": f"What is number {n}?", "answer": f"n{n}"} for n in range(4)]
+    (tmp_path / "qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = f"{tmp_path}/qa.jsonl --corpus {tmp_path}/a.md --strategy rlm --sandbox none"
+    words = f"eval run {words} --model m --out {run} --ray {cluster.address}"
+    asking = command(words, openai_server, output=subprocess.DEVNULL)
+    until = time.monotonic() + _COMMAND_SECONDS
+    wait(lambda: len(openai_server.received) == CALLS_BEFORE * 4, until=until)
+    # What was told of the last replies is here by then.
+    time.sleep(2.0)
+    asking.kill()
+    asking.wait()
+    gate.touch()
+    assert (
+        command(
+            f"eval resume {run} --ray {cluster.address}", openai_server, output=subprocess.DEVNULL
+        ).wait(_COMMAND_SECONDS)
+        == 0
+    )
+    prompts = Counter(str(each.messages) for each in openai_server.received)
+    assert (set(prompts.values()), len(prompts)) == ({1}, CALLS * 4)
+    records = RunFolder.open(run).records().values()
+    assert [each.calls for each in records] == [CALLS] * 4
+    traces = [read_trace(run / str(each.trace)) for each in records]
+    assert [len(each.of_type(Resumed)) for each in traces] == [1] * 4
 
 
 @pytest.mark.deep
