@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack, cast
 
+from rlm_rag.argument_types import check_arguments
 from rlm_rag.corpus import Corpus, Skipped
 from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.distributed.retriever import ShardsRetriever, has_ray
@@ -298,6 +299,7 @@ def load(
     machine, too. What was left out is in `.skipped`, what was guessed in `.warnings`.
 
     Raises:
+        UsageError: an option is not known, cannot be used, or is of another type.
         SourceError: the source is missing, unreadable, or of no known kind.
         EmptyCorpusError: it holds no readable document.
         PackedCorpusError: the temporary folder cannot be written, or is full.
@@ -329,6 +331,11 @@ def load_origin(origin: str) -> SearchableCorpus:
 def _searchable(
     options: LoadOptions, loaded: Callable[..., Corpus], sources: Sequence[str]
 ) -> SearchableCorpus:
+    check_arguments(
+        {name: one for name, one in options.items() if one is not None},
+        LoadOptions,
+        of="rlm_rag.load",
+    )
     cluster = Cluster.of(options.pop("shards", None), options.pop("shard_count", None))
     if cluster is None:
         return _kept_or_not(options, loaded)

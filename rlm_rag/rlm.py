@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from rlm_rag.api import SearchableCorpus, load_origin, open_source, opened
+from rlm_rag.argument_types import check_arguments
 from rlm_rag.conversation import Conversation
 from rlm_rag.corpus import Corpus
 from rlm_rag.distributed.cluster import Cluster
@@ -72,6 +73,10 @@ class RlmOptions(TypedDict, total=False):
     ask_user: AskUser | None
     share: Share | None
     ray: str | None
+
+
+class _Asked(TypedDict):
+    images: Sequence[str | Path]
 
 
 class RLM:
@@ -145,7 +150,7 @@ class RLM:
         share: Share | None = None,
         ray: str | None = None,
     ) -> None:
-        _check_types(model=(model, str), limits=(limits, Limits), on_event=(on_event, Callable))
+        check_arguments({**locals()}, RlmOptions, of="rlm_rag.RLM")
         self._has_limits = limits is not None
         self._ray = _ray(ray, share)
         names = _names(model, sub_model, models_at_depth, fallback_models, allow_models)
@@ -258,6 +263,7 @@ class RLM:
             SourceError, EmptyCorpusError, UsageError: as `load` and `ask`.
         """
         self._options.check()
+        check_arguments({"images": images}, _Asked, of="rlm_rag.RLM.estimate")
         names, asking = self._options.names, self._options.asking
         served = loop_thread().run(served_by_servers((names.model, names.sub), asking))
         asking = replace(asking, windows={**served, **asking.windows})
@@ -348,6 +354,7 @@ class RLM:
     ) -> Run:
         if not corpus.is_open:
             raise UsageError("the corpus is closed", hint="load it again")
+        check_arguments({"images": images}, _Asked, of="rlm_rag.RLM.ask")
         return Run(
             corpus=corpus,
             retriever=corpus.ready_retriever(),
@@ -379,15 +386,6 @@ def _both(
         second(event)
 
     return tell
-
-
-def _check_types(**given: tuple[object, Any]) -> None:
-    for name, (value, kind) in given.items():
-        if value is not None and not isinstance(value, kind):
-            raise UsageError(
-                f"{name} must be a {kind.__name__}, not {type(value).__name__}",
-                hint="see help(rlm_rag.RLM)",
-            )
 
 
 def _names(

@@ -29,6 +29,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "closing",
         "pages",
         "shown",
+        "argument_types",
     ),
     ("corpus", "setting_table", "settings"),
     ("loaders", "indexes", "sandbox", "trace"),

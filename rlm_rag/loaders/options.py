@@ -54,7 +54,7 @@ class LoadArguments(TypedDict, total=False):
     max_file_bytes: int | None
     max_files: int | None
     max_total_bytes: int | None
-    columns: Sequence[str]
+    columns: str | Sequence[str]
     path_column: str | None
     null_paths: bool
     on_progress: Progress | None
