@@ -22,6 +22,7 @@ from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.engine.map_reading import Reading
 from rlm_rag.engine.mapping import FileAnswer, Mapper, MapPlan, MapSummary, plan_map
 from rlm_rag.engine.options import RunOptions
+from rlm_rag.engine.windows import with_served_windows
 from rlm_rag.engine.workload import parts_of
 from rlm_rag.errors import AnswerFileError, UsageError
 from rlm_rag.loaders.located import paths_of
@@ -49,6 +50,8 @@ class Map(Closing):
         out: Path | None,
         ray: str | None = None,
     ) -> None:
+        self._prompt = prompt
+        self._options = options
         self._facts = options.asking.facts(options.names.sub)
         self._asked = asked_digest(prompt, options)
         self._file = None if out is None else AnswerFile(out, asked=self._asked)
@@ -62,13 +65,6 @@ class Map(Closing):
         self._unwritten: list[FileAnswer] = []
         try:
             self.plan: MapPlan = plan_map(found, self._is_known, own=self._own_paths(found.origin))
-            self.estimate: Estimate = estimate_map(
-                self.plan.tokens,
-                prompt,
-                names=options.names,
-                settings=options.asking,
-                limits=options.limits,
-            )
             self._parts = parts_of(self.plan.tokens, prompt, self._facts)
             self._mapper = self._made(found, prompt, options, ray)
         except BaseException:
@@ -77,8 +73,20 @@ class Map(Closing):
 
     @property
     def facts(self) -> ModelFacts:
-        """What is known of the sub-model before its server is asked, which `estimate` rests on."""
+        """What is known of the sub-model before its server is asked."""
         return self._facts
+
+    @property
+    def estimate(self) -> Estimate:
+        """What its documents may cost; no model is asked, a server of one's own for its window."""
+        names = self._options.names
+        return estimate_map(
+            self.plan.tokens,
+            self._prompt,
+            names=names,
+            settings=loop_thread().run(with_served_windows(self._options.asking, (names.sub,))),
+            limits=self._options.limits,
+        )
 
     @property
     def parts(self) -> int:

@@ -27,7 +27,7 @@ from rlm_rag.engine.options import RunOptions
 from rlm_rag.engine.pool import Share
 from rlm_rag.engine.run import Run
 from rlm_rag.engine.tree import Spreading
-from rlm_rag.engine.windows import served_by_servers
+from rlm_rag.engine.windows import with_served_windows
 from rlm_rag.errors import SourceError, UsageError
 from rlm_rag.loaders.source import Source
 from rlm_rag.mapping import Map, map_options
@@ -264,9 +264,10 @@ class RLM:
         """
         self._options.check()
         check_arguments({"images": images}, _Asked, of="rlm_rag.RLM.estimate")
-        names, asking = self._options.names, self._options.asking
-        served = loop_thread().run(served_by_servers((names.model, names.sub), asking))
-        asking = replace(asking, windows={**served, **asking.windows})
+        names = self._options.names
+        asking = loop_thread().run(
+            with_served_windows(self._options.asking, (names.model, names.sub))
+        )
         with opened(corpus) as found:
             return estimate(
                 found,

@@ -88,6 +88,17 @@ def test_a_large_document_is_read_in_parts_and_is_one_answer(server: OpenAiChatS
     assert abs(run.estimate.likely.calls - len(server.received)) <= 1
 
 
+def test_an_estimate_asks_the_server_for_its_window(server: OpenAiChatServer) -> None:
+    entry = {"id": "test", "max_model_len": 3_000}
+    server.own = {"/v1/models": {"object": "list", "data": [entry]}}
+    with rlm_of(server).map({"long.py": LONG}, PROMPT) as answers:
+        said = answers.estimate
+    assert (server.received, len(server.looked_up)) == ([], 1)
+    with rlm_of(server, context_window=3_000).map({"long.py": LONG}, PROMPT) as told:
+        assert told.estimate.likely == said.likely
+        assert said.likely.calls > 1
+
+
 @pytest.mark.deep
 def test_there_are_as_many_calls_as_it_takes(server: OpenAiChatServer) -> None:
     documents = {f"{n}.md": f"Number {n}\n" for n in range(210)}

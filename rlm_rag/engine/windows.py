@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlm_rag.models.ollama import context_of, is_ollama
@@ -42,6 +43,12 @@ async def served_by_servers(
                 found[name] = trained
     said.update({(api_base, name): tokens for name, tokens in found.items()})
     return {name: _given(name, tokens, settings) for name, tokens in found.items()}
+
+
+async def with_served_windows(settings: ModelSettings, names: Iterable[str]) -> ModelSettings:
+    """Return the settings with the windows that servers tell of these models, for an estimate."""
+    served = await served_by_servers(names, settings)
+    return replace(settings, windows={**served, **settings.windows})
 
 
 def _given(name: str, tokens: int, settings: ModelSettings) -> int:

@@ -198,6 +198,7 @@ def test_money_that_does_not_last_is_a_partial_run_and_an_estimate_costs_none(
     assert main([*options, "--estimate"]) == 0
     assert "direct, 12 samples" in capsys.readouterr().out
     assert openai_server.received == []
+    assert len(openai_server.looked_up) >= 1
     assert not (place.work / "run").exists()
     ended = place.run(*options, "--max-usd", "4.12")
     assert ended.code == 1
