@@ -279,7 +279,8 @@ class ModelCalls:
             spent = attempts.unknown()
             self._record_failure(call, model.name, spent, started, "the call was cancelled")
             raise
-        model.counting.learn(asking.prompt_tokens, completion.usage.input_tokens)
+        billed = completion.usage.input_tokens
+        model.counting.learn(asking.prompt_tokens, billed, asking.messages)
         usage = attempts.answered(_priced(completion.usage, model.facts))
         completion = replace(completion, usage=usage)
         if live is not None:

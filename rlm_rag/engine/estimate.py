@@ -27,8 +27,9 @@ from rlm_rag.engine.workload import (
     shortest_call,
     workload,
 )
+from rlm_rag.models.image_tokens import likely_image_tokens
 from rlm_rag.models.prices import UNKNOWN_WINDOW_TOKENS, ModelFacts
-from rlm_rag.models.tokens import IMAGE_TOKENS, count_tokens
+from rlm_rag.models.tokens import count_tokens
 from rlm_rag.trace.events import MAP_STRATEGY
 
 # A token is about so many bytes of source code or prose (models.tokens).
@@ -105,7 +106,7 @@ def estimate(
         UsageError: as `read_images`.
     """
     root, sub = _estimated(names.model, settings), _estimated(names.sub, settings)
-    read_images(images, model=root.name, facts=root.facts)
+    shown = read_images(images, model=root.name, facts=root.facts)
     profile = profile_name(profile, root.name)
     chosen, calls = strategy, limits.calls or 0
     if strategy == "auto":
@@ -119,7 +120,8 @@ def estimate(
         described=f"{describe(corpus)}\n{question}",
         lines=corpus.line_count,
         is_small=profile == "small",
-        images=len(images),
+        images=len(shown),
+        image_tokens=sum(likely_image_tokens(image, root.name) for image in shown),
     )
     said = (f"the strategy is {chosen}, which auto takes",) if strategy == "auto" else ()
     return _estimate(chosen, task, root, sub, said=said)
@@ -222,7 +224,7 @@ def _estimate(
         assumptions=(
             *_unsendable(found.loads, spends),
             *said,
-            *_images_said(task.images),
+            *_images_said(task),
             *found.assumptions,
             *windows,
             "prompts are paid in full: a provider that caches them takes less",
@@ -258,8 +260,11 @@ def _spends(
     return spends
 
 
-def _images_said(images: int) -> tuple[str, ...]:
-    return (f"{counted(images, 'image')} of {IMAGE_TOKENS:,} tokens in every turn",) * bool(images)
+def _images_said(task: Task) -> tuple[str, ...]:
+    if not task.images:
+        return ()
+    each = task.image_tokens // task.images
+    return (f"{counted(task.images, 'image')} of {each:,} tokens in every turn",)
 
 
 def _unsendable(loads: Mapping[str, Load], spends: Mapping[str, Spend]) -> tuple[str, ...]:

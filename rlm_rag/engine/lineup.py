@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlm_rag.engine.calls import PricedModel
+from rlm_rag.engine.counting import Counting
 from rlm_rag.engine.fallbacks import Fallbacks
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.pool import Pool, Share
@@ -26,10 +27,12 @@ from rlm_rag.models.prices import (
     Price,
     facts_of,
     parse_price,
+    provider_of,
 )
 from rlm_rag.models.providers import replies_from_file
 from rlm_rag.models.router import close_model, open_model, provider_name
 from rlm_rag.models.sharing import SharedReplies
+from rlm_rag.models.vocabularies import is_served_by_openai
 
 # What this package sets by itself: set from outside, it would break a limit, a reply or a key.
 _OWN_PARAMETERS = frozenset(
@@ -309,7 +312,15 @@ class Lineup:
             shared=None if replies_from_file(name) else self._shared,
             fallbacks=self._fallbacks,
             refusals=self._refusals,
+            counting=Counting(name, has_template=self._has_template(name)),
         )
+
+    def _has_template(self, name: str) -> bool:
+        """Whether a server may put around messages what is not known."""
+        api_base = self._settings.api_base
+        is_served = api_base is not None or "/" in name or provider_of(name) is not None
+        from_file = replies_from_file(name)
+        return is_served and not from_file and not is_served_by_openai(name, api_base)
 
     def _model(self, name: str) -> LanguageModel:
         settings = self._settings

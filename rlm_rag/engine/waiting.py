@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+import heapq
+import itertools
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -11,10 +12,14 @@ T = TypeVar("T")
 
 
 class Line:
-    """Those who wait in an event loop; whoever is called tries again, and calls the next."""
+    """Those who wait in an event loop; whoever is called tries again, and calls the next.
+
+    Who was called in vain keeps the place that they came to.
+    """
 
     def __init__(self) -> None:
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._places = itertools.count()
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     async def until(self, attempt: Callable[[], T | None]) -> T:
         """Return what an attempt gives, made now and, while it gives None, in turn again.
@@ -22,7 +27,7 @@ class Line:
         Raises:
             Exception: what the attempt raised, which ends the wait.
         """
-        waited = False
+        place = next(self._places)
         while True:
             try:
                 got = attempt()
@@ -32,29 +37,22 @@ class Line:
             if got is not None:
                 self.call_next()
                 return got
-            await self._turn(first=waited)
-            waited = True
+            await self._turn(place)
 
-    async def _turn(self, *, first: bool) -> None:
-        """Wait to be called, at the end of the line or, who was called before, at its head."""
+    async def _turn(self, place: int) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if first:
-            self._waiting.appendleft(turn)
-        else:
-            self._waiting.append(turn)
+        heapq.heappush(self._waiting, (place, turn))
         try:
             await turn
         except asyncio.CancelledError:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-            else:
+            if not turn.cancelled():
                 self.call_next()
             raise
 
     def call_next(self) -> None:
         """Call who is first, where anybody waits."""
         while self._waiting:
-            turn = self._waiting.popleft()
+            _, turn = heapq.heappop(self._waiting)
             if not turn.done():
                 turn.set_result(None)
                 return

@@ -64,7 +64,6 @@ class Weighing:
                 model.counting.counted,
                 self._messages,
                 self._estimated,
-                model=model.name,
                 api_base=model.api_base,
             )
         return self.estimate(output_tokens)

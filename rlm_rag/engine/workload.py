@@ -14,7 +14,7 @@ from rlm_rag.engine.strategies.choice import TOKENS_A_LINE
 from rlm_rag.engine.strategies.direct import FRAME_TOKENS
 from rlm_rag.engine.strategies.retrieve import MOST_TOKENS, SMALL_TOKENS, WINDOW_SHARE
 from rlm_rag.models.prices import ModelFacts
-from rlm_rag.models.tokens import IMAGE_TOKENS, count_tokens
+from rlm_rag.models.tokens import count_tokens
 
 CASES = ("low", "likely", "high")
 _OPPOSITE = {"low": "high", "likely": "likely", "high": "low"}
@@ -100,7 +100,7 @@ class Task:
 
     `described` is what a first prompt of `rlm` says of the corpus; `documents` are the tokens of
     each document, or of all as one; `lines` those that are shown with numbers; `images` are sent
-    with each prompt of the root model.
+    with each prompt of the root model, at `image_tokens` in all.
     """
 
     question: str
@@ -112,6 +112,7 @@ class Task:
     lines: int = 0
     is_small: bool = False
     images: int = 0
+    image_tokens: int = 0
 
     @property
     def corpus_tokens(self) -> int:
@@ -249,7 +250,7 @@ def _turns(habits: Habits, first_tokens: int, task: Task, *, sent: int = 0) -> L
     """A root model's turns and leaf calls, after `sent` calls."""
     limits = task.limits
     turns = min(habits.turns, limits.iterations)
-    first_tokens += task.images * IMAGE_TOKENS
+    first_tokens += task.image_tokens
     if limits.calls is not None:
         turns = max(1, min(turns, limits.calls - sent))
     # The prompt of each turn holds all turns before it.

@@ -34,3 +34,36 @@ def test_what_a_template_adds_to_a_short_prompt_is_not_taken_for_the_texts() -> 
     assert counting.estimated(2_000, LONG) == 2_025
     counting.learn(20, 5_000)
     assert counting.estimated(2_000, LONG) == 2_064
+
+
+def test_what_images_cost_more_is_theirs_and_says_nothing_of_texts() -> None:
+    counting = Counting()
+    image = "data:image/png;base64,"
+    shown = (Message("user", "word " * 2_000, (image, image)),)
+    most = counting.most(shown)
+    assert counting.estimated(5_200, shown) == 5_200
+    counting.learn(5_200, 45_200, shown)
+    assert counting.estimated(5_200, shown) == 45_200
+    assert counting.most(shown) == most + 40_000
+    assert counting.estimated(2_000, LONG) == 2_000
+    counting.learn(5_200, 45_000, shown)
+    assert counting.estimated(5_200, shown) == 45_200
+
+
+def careful(counting: Counting, *texts: str) -> int:
+    messages = tuple(Message("user", text) for text in texts)
+    return counting.counted(messages, 1, api_base="http://127.0.0.1:1/v1")
+
+
+def test_with_care_a_template_counts_until_a_prompt_was_billed_and_then_as_it_was_billed() -> None:
+    known, served = Counting("m"), Counting("m", has_template=True)
+    bare = careful(known, "Hi", "there")
+    assert careful(served, "Hi", "there") == bare + 64 + 2 * 2
+    asked = (Message("user", "word " * 2_000),)
+    served.learn(2_500, careful(known, asked[0].content) + 40, asked)
+    assert careful(served, "Hi", "there") == bare + 40
+    # The shortest prompt tells most of it, and it is a template no longer than there are.
+    served.learn(300, careful(known, "Hi") + 10, (Message("user", "Hi"),))
+    assert careful(served, "Hi", "there") == bare + 10
+    served.learn(200, 10**6, (Message("user", "Ho"),))
+    assert careful(served, "Hi", "there") == bare + 64 + 2

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,6 +20,7 @@ from rlm_rag.engine import counting
 from rlm_rag.engine.admission import CallEstimate, LimitReached
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.calls import LEAST_REPLY_TOKENS, PricedModel
+from rlm_rag.engine.counting import Counting
 from rlm_rag.engine.limits import Limits
 from rlm_rag.engine.pool import Pool, Share
 from rlm_rag.errors import ModelTimeoutError
@@ -50,6 +53,7 @@ TEXTS = {
     "hex": DICE.randbytes(300).hex(),
     "korean": drawn(0xAC00, 0xD7A3),
     "ligatures": "\ufdfa\ufdfb " * 40,
+    "numbers": "\n".join(f"{DICE.random() * 1000:.6f},{DICE.randrange(10**9)}" for _ in range(30)),
     "minified": "!function(a,b){var c=a.d;if(c>1){return b(c.e,a[0])}}(x,y);" * 9,
     "prose": "Beautiful is better than ugly. " * 20,
 }
@@ -72,9 +76,11 @@ class Plan:
 
 @cache
 def highest(text: str) -> int:
-    """What the tokenizer that makes most of a text makes of it, uncut."""
+    """What the tokenizer that makes most of a text makes of it, uncut; some set digits apart."""
     counts = [vocabularies._vocabulary(name) for name in vocabularies.NAMES]
-    return max(count(text) for count in counts if count is not None)
+    known = [count for count in counts if count is not None]
+    pieces = [piece for piece in re.split("([0-9])", text) if piece]
+    return max(max(count(text), sum(map(count, pieces))) for count in known)
 
 
 def billed(text: str) -> int:
@@ -348,3 +354,42 @@ def test_what_is_kept_for_the_last_call_is_counted_with_care_near_a_limit() -> N
         assert not await budget.count_final()
 
     asyncio.run(run())
+
+
+class MiniProvider:
+    """Bills an image as OpenAI does for gpt-4o-mini: 25,501 tokens for 1,024 pixels squared."""
+
+    name = "gpt-4o-mini"
+
+    def __init__(self) -> None:
+        self.billed = 0
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        assert request.max_output_tokens is not None
+        usage = Usage(1, input_tokens=25_501 + 9, output_tokens=request.max_output_tokens)
+        self.billed += usage.input_tokens + usage.output_tokens
+        return Completion("reply", usage, self.name)
+
+
+@pytest.mark.parametrize("tokens", [5_000, 25_000, 26_000, 60_000, 80_000])
+def test_images_pass_no_limit_either(tokens: int) -> None:
+    header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\4\0\0\0\4\0\x08\2\0\0\0"
+    image = f"data:image/png;base64,{base64.b64encode(header).decode()}"
+    provider = MiniProvider()
+
+    async def run() -> list[object]:
+        calls = calls_of("r", Budget(Limits(tokens=tokens), keeps_final=False), Limits())
+        model = PricedModel(provider, ModelFacts(), Limiter(4), counting=Counting("gpt-4o-mini"))
+        asked = [
+            calls.complete(
+                model, [Message("user", f"{n}", (image,))], role="sub", max_output_tokens=100
+            )
+            for n in range(4)
+        ]
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    outcomes = run_virtually(run())
+    sent = [outcome for outcome in outcomes if isinstance(outcome, Completion)]
+    assert all(isinstance(each, Completion | LimitReached) for each in outcomes)
+    assert len(sent) == min(4, tokens // 25_710)
+    assert provider.billed <= tokens

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import subprocess
 import sys
@@ -63,6 +64,54 @@ def test_what_openai_serves_is_counted_by_its_own_tokenizer(model: str, of: dict
 )
 def test_any_other_server_may_have_any_tokenizer(model: str, of: dict[str, str]) -> None:
     assert counted("\ufdfa", model=model, **of) == 15 + FRAME
+
+
+NUMBERS = "12.5078,93.0021,7.9999,400.1234\n" * 40
+SPACED = "a  b   c     d\n\n\n\t\t" * 50
+SOURCE = (
+    '''def merge(left: list[int], right: list[int]) -> list[int]:
+    """Return both in order."""
+    merged, i, j = [], 0, 0
+    while i < len(left) and j < len(right):
+        if left[i] <= right[j]:
+            merged.append(left[i])
+            i += 1
+        else:
+            merged.append(right[j])
+            j += 1
+    return merged + left[i:] + right[j:]
+'''
+    * 10
+)
+
+
+# Counted with Qwen2.5-Coder's tokenizer, Mistral's Tekken of 2024 and its first one.
+@pytest.mark.parametrize(
+    ("model", "text", "tokens"),
+    [
+        ("openai/qwen2.5-coder", NUMBERS, 1_280),
+        ("openai/qwen2.5-coder", SOURCE, 970),
+        ("mistral/mistral-small-latest", NUMBERS, 1_280),
+        ("mistral/open-mistral-7b", NUMBERS, 1_281),
+        ("ollama/mistral-7b", SOURCE, 1_230),
+        ("together_ai/mistralai/Mixtral-8x7B-v0.1", SPACED, 600),
+        ("ollama/llama2", CHINESE, 29),
+    ],
+    ids=itertools.count(),
+)
+def test_tokenizers_whose_files_are_not_here_make_no_more_of_a_text(
+    model: str, text: str, tokens: int
+) -> None:
+    highest = counted(text, model=model)
+    assert highest is not None
+    assert tokens <= highest - FRAME <= 4 * tokens
+
+
+@pytest.mark.parametrize("text", ["Beautiful is better than ugly.\n" * 40, CHINESE])
+def test_newer_tokenizers_of_claude_make_up_to_twice_as_much(text: str) -> None:
+    highest, claude = counted(text), counted(text, model="openrouter/anthropic/Claude-opus-4.7")
+    assert highest is not None and claude is not None
+    assert claude - FRAME == 2 * (highest - FRAME)
 
 
 def test_words_of_a_text_that_look_like_control_tokens_are_text() -> None:
