@@ -7,6 +7,7 @@ provider, a proxy or a broken network would send.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,8 @@ class Step:
 
     Either `text` (a reply in the server's protocol) or `body` (bytes as they are) or an error
     in the server's protocol (`status` 400 and up, with `message`). `delay_seconds` passes before
-    the first byte; `cut_after` ends the connection after so many bytes of the body (0: before
+    the first byte, and it waits until `beside` requests were ever answered at once, 20 seconds at
+    most; `cut_after` ends the connection after so many bytes of the body (0: before
     the status line).
     """
 
@@ -35,6 +37,7 @@ class Step:
     usage: Mapping[str, Any] | None = None
     finish_reason: str | None = None
     delay_seconds: float = 0.0
+    beside: int = 0
     cut_after: int | None = None
 
 
@@ -44,9 +47,16 @@ def reply(
     usage: Mapping[str, Any] | None = None,
     finish_reason: str | None = None,
     delay_seconds: float = 0.0,
+    beside: int = 0,
 ) -> Step:
-    """A reply, after `delay_seconds`; `usage` and `finish_reason` in the protocol's own words."""
-    return Step(text=text, usage=usage, finish_reason=finish_reason, delay_seconds=delay_seconds)
+    """A reply, after `delay_seconds` and `beside` others; the rest in the protocol's own words."""
+    return Step(
+        text=text,
+        usage=usage,
+        finish_reason=finish_reason,
+        delay_seconds=delay_seconds,
+        beside=beside,
+    )
 
 
 def rate_limited(retry_after: str | float | None = None, message: str = "slow down") -> Step:
@@ -184,6 +194,7 @@ class LoopbackServer(Closing):
 
     async def _serve(self, started: threading.Event) -> None:
         self._stop = asyncio.Event()
+        self._arrival = asyncio.Condition()
         server = await asyncio.start_server(self._converse, "127.0.0.1", 0, backlog=512)
         self._port = server.sockets[0].getsockname()[1]
         started.set()
@@ -218,10 +229,15 @@ class LoopbackServer(Closing):
         self.received.append(request)
         self._in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self._in_flight)
+        async with self._arrival:
+            self._arrival.notify_all()
         try:
             step = self._next_step(request)
             if step.delay_seconds:
                 await asyncio.sleep(step.delay_seconds)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(20), self._arrival:
+                    await self._arrival.wait_for(lambda: self.most_in_flight >= step.beside)
         finally:
             self._in_flight -= 1
         return await self._send(step, request, writer)
