@@ -28,8 +28,11 @@ StopReason = Literal[
 _DENIAL = re.compile(
     r"\W*not (?:found )?in the corpus\b|.{0,80}\bnothing was found in the corpus\b", re.IGNORECASE
 )
-# How the built-in policy says that its searches failed (`models/offline_answer.UNFINISHED`).
-_UNFINISHED = re.compile(r".{0,80}\bthe search did not come to its end\b", re.IGNORECASE)
+# How the built-in policy says that its searches failed (`models/offline_answer.UNFINISHED`), in
+# words that begin no other model's answer.
+_UNFINISHED = re.compile(
+    r"\s*No language model was used, and the search did not come to its end, so that nothing can "
+)
 
 
 def denies(text: str) -> bool:

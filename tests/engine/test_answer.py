@@ -4,10 +4,16 @@ import json
 
 import pytest
 
-from rlm_rag.engine.answer import Answer, denies
+from rlm_rag.engine.answer import Answer, denies, is_unfinished
 from rlm_rag.engine.citations import Citation
 from rlm_rag.engine.coverage import CoverageSummary
 from rlm_rag.models.base import Usage
+from rlm_rag.models.offline_answer import UNFINISHED
+
+
+def test_only_the_built_in_policy_says_that_its_search_failed():
+    assert is_unfinished(UNFINISHED)
+    assert not is_unfinished("The log says that the search did not come to its end.")
 
 
 def test_an_answer_prints_the_documented_object():
