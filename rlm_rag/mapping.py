@@ -164,6 +164,8 @@ class Map(Closing):
             options=options,
             tell=self._take,
             read=None if ray is None else _on_cluster(ray),
+            # Nodes keep replies in their own user's cache alone.
+            keeps_replies=bool(options.cache) if ray is None else options.cache is True,
         )
 
     def _take(self, answer: FileAnswer) -> None:

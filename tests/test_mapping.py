@@ -137,6 +137,21 @@ def test_parts_that_were_answered_before_a_limit_are_not_paid_for_again(
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
 
 
+def test_without_a_file_parts_that_were_paid_for_are_told_marked(
+    server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    answers, run = mapped(server, {"long.py": LONG}, limits=Limits(calls=2))
+    answer = answers["long.py"]
+    assert (answer.ok, answer.text.count("read long.py"), answer.usage.calls) == (False, 2, 2)
+    assert answer.error is not None and "not sent: the limit of 2 calls" in answer.error
+    summary = run.summary
+    assert (summary.answered, summary.failed, summary.partial, summary.unsent) == (0, 0, 1, 0)
+    assert summary.stop_reason == "budget_calls"
+    cache = tmp_path / "cache"
+    kept = mapped(server, {"long.py": LONG}, limits=Limits(calls=2), cache=cache)
+    assert (kept[0], kept[1].summary.unsent) == ({}, 1)
+
+
 def test_replies_kept_for_answers_that_were_removed_are_not_taken(
     server: OpenAiChatServer, tmp_path: Path
 ) -> None:

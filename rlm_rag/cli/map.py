@@ -203,6 +203,7 @@ def _ended(mapped: Map, *, as_json: bool, quiet: bool) -> int:
                 "answered": summary.answered,
                 "failed": summary.failed,
                 "unsent": summary.unsent,
+                "partial": summary.partial,
                 "truncated": summary.truncated,
                 "failures": [asdict(failure) for failure in summary.failures],
                 "known": len(mapped.plan.known),
@@ -218,12 +219,17 @@ def _ended(mapped: Map, *, as_json: bool, quiet: bool) -> int:
         most = summary.failures[0]
         streams.note(f"{counted(summary.failed, 'document')} failed; their lines have an error")
         streams.note(streams.one_line(f"{counted(most.documents, 'time')}: {most.error}"))
-    if summary.unsent:
-        detail = f" ({summary.limit_detail})" if summary.limit_detail else ""
-        streams.note(
-            f"stopped early ({summary.stop_reason}): "
-            f"{counted(summary.unsent, 'document was', 'documents were')} not asked about{detail}"
+    cut = [
+        f"{counted(number, 'document was', 'documents were')} {said}"
+        for number, said in (
+            (summary.unsent, "not asked about"),
+            (summary.partial, "read in part, which is in the lines that are not ok"),
         )
+        if number
+    ]
+    if cut:
+        detail = f" ({summary.limit_detail})" if summary.limit_detail else ""
+        streams.note(f"stopped early ({summary.stop_reason}): {'; '.join(cut)}{detail}")
     return PARTIAL
 
 

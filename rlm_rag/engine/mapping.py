@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rlm_rag import __version__
@@ -85,7 +85,9 @@ class MapSummary:
 
     `unsent` counts the documents that a limit, named in `stop_reason` and `limit_detail`, left
     no call for; `failed` those whose answer is not ok for another reason: `failures` has these
-    reasons, the most frequent first. `truncated` counts the answers that an output limit cut.
+    reasons, the most frequent first. `partial` counts those of which the limit let a part be read:
+    their answers are not ok, and have what came. `truncated` counts the answers that an output
+    limit cut.
     """
 
     stop_reason: StopReason
@@ -93,6 +95,7 @@ class MapSummary:
     answered: int = 0
     failed: int = 0
     unsent: int = 0
+    partial: int = 0
     truncated: int = 0
     failures: tuple[MapFailure, ...] = ()
     usage: Usage = field(default_factory=Usage)
@@ -137,7 +140,8 @@ def plan_map(
 class Mapper:
     """One map; used once, on the library's loop. `tell` is given each answer as it comes.
 
-    `read` has the documents read elsewhere than here.
+    `read` has the documents read elsewhere than here. Where `keeps_replies`, those that came about
+    parts of a document are there when the map goes on, and are not told without the others.
     """
 
     def __init__(
@@ -150,6 +154,7 @@ class Mapper:
         options: RunOptions,
         tell: Callable[[FileAnswer], None],
         read: Reading | None = None,
+        keeps_replies: bool = False,
     ) -> None:
         if not isinstance(prompt, str) or not prompt.strip():
             raise UsageError("the prompt is empty", hint='for example: rlm-rag map . "Sum it up."')
@@ -160,8 +165,10 @@ class Mapper:
         self._options = options
         self._tell = tell
         self._read = read or read_documents
+        self._keeps_replies = keeps_replies
         self._run_id = new_run_id()
         self._answered = 0
+        self._partial = 0
         self._failures: dict[str, list[str]] = {}
         self._truncated = 0
         self._stopped: tuple[StopReason, str | None] | None = None
@@ -196,6 +203,9 @@ class Mapper:
             cut = f"what it leaves cut the reply about {path}"
             detail = cut if reply.error is None else reply.error.removeprefix("not sent: ")
             self._stopped = self._stopped or (reply.limit, detail)
+            if reply.has_parts and not self._keeps_replies:
+                self._partial += 1
+                self._tell_of(path, replace(reply, error=reply.error or f"a limit: {cut}"))
             return
         self._answered += reply.ok
         self._truncated += reply.ok and reply.truncated
@@ -204,6 +214,10 @@ class Mapper:
             told = error if reply.cause is None else reply.cause.message
             kind = error if reply.cause is None else reply.cause.kind
             self._failures.setdefault(kind, []).append(told)
+        self._tell_of(path, reply)
+
+    def _tell_of(self, path: str, reply: LeafReply) -> None:
+        error = reply.error
         text = reply.text if error is None else reply.text.removeprefix(f"Error: {error}").lstrip()
         self._tell(
             FileAnswer(
@@ -221,7 +235,7 @@ class Mapper:
     def _summary(self, budget: Budget, warnings: tuple[str, ...]) -> MapSummary:
         failures = sorted(self._failures.values(), key=len, reverse=True)
         failed = sum(map(len, failures))
-        unsent = len(self._plan.digests) - self._answered - failed
+        unsent = len(self._plan.digests) - self._answered - failed - self._partial
         reason, detail = self._stopped or ("errors" if failed else "answered", None)
         if unsent and self._stopped is None:
             seconds = self._options.limits.seconds
@@ -232,6 +246,7 @@ class Mapper:
             answered=self._answered,
             failed=failed,
             unsent=unsent,
+            partial=self._partial,
             truncated=self._truncated,
             failures=tuple(MapFailure(error=told[0], documents=len(told)) for told in failures),
             usage=budget.usage,

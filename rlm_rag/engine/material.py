@@ -198,6 +198,7 @@ def joined(path: str, parts: Sequence[Part]) -> LeafReply:
         model=next((reply.model for reply in replies if reply.model), ""),
         limit=next((reply.limit for reply in replies if reply.limit), None),
         cause=next((reply.cause for reply in replies if reply.cause), None),
+        has_parts=len(bad) < len(parts),
     )
 
 

@@ -37,7 +37,8 @@ class LeafReply:
 
     `citations` are those of a child's answer, as they were checked. `limit` names the limit that
     kept it from being sent, or from a longer reply than the one that is `truncated`; `cause` is
-    what the provider failed with.
+    what the provider failed with. `has_parts` says that it is of a text in several parts, of which
+    some were answered.
     """
 
     text: str
@@ -49,6 +50,7 @@ class LeafReply:
     citations: tuple[Citation, ...] = ()
     limit: StopReason | None = None
     cause: ModelError | None = None
+    has_parts: bool = False
 
     @property
     def ok(self) -> bool:

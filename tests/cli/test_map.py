@@ -125,6 +125,18 @@ def test_a_limit_is_said_and_is_done_in_part(
     assert "stopped early (budget_calls): 2 documents were not asked about" in shown.err
 
 
+def test_a_document_that_was_read_in_part_is_printed_and_said(
+    arguments: list[str], repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "long.md").write_text("A paragraph of some words.\n\n" * 3_000)
+    assert main([*arguments, "--include", "long.md", "--max-calls", "1"]) == 1
+    shown = capsys.readouterr()
+    (row,) = [json.loads(line) for line in shown.out.splitlines()]
+    assert (row["path"], row["ok"], row["usage"]["calls"]) == ("long.md", False, 1)
+    assert "stopped early (budget_calls): 1 document was read in part" in shown.err
+    assert "not asked about" not in shown.err
+
+
 def test_an_estimate_heeds_the_limit_of_calls(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
