@@ -36,7 +36,8 @@ def view(run: str, output: Path | None, no_open: bool, as_json: bool) -> int:
     """Write RUN as one HTML file that needs no server and no network, and open it.
 
     RUN is an id or its unique start, a file, or the last one. The page has all that the trace
-    has, and the lines that the answer cites; whoever has it has these too.
+    has, and the lines that the answer cites; whoever has it has these too. Exits with 1 where the
+    trace is torn.
     """
     path = TraceStore().find_run(run)
     target = view_path(path) if output is None else output

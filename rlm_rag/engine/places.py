@@ -152,7 +152,7 @@ class _Finder:
                 at, path = known
                 return _found(match, path, at, chain[-1].end(), exists=True)
         match = chain[0]
-        at = self._start_of_unknown(match.start())
+        at = self._start_of_unknown(match.start(), " `")
         path = self._text[at : match.start()]
         if not _looks_like_file(path):
             return None
@@ -173,7 +173,7 @@ class _Finder:
                     break
             else:
                 if _LINES.match(self._text, ends[-1]) is None:
-                    at = self._start_of_unknown(match.start())
+                    at = self._start_of_unknown(match.start(), "`")
                     yield _Found(self._text[at : ends[-1]], 1, None, at, ends[-1], False)
 
     def _path_before(self, end: int) -> tuple[int, str] | None:
@@ -201,11 +201,11 @@ class _Finder:
         token = self._text[low:end]
         return low + max(token.rfind(mark) + 1 for mark in (" ", "\n", "\t", "\u3000"))
 
-    def _start_of_unknown(self, end: int) -> int:
-        """Where a path that does not exist and ends at `end` is taken to begin."""
+    def _start_of_unknown(self, end: int, marks: str) -> int:
+        """Where a path that does not exist and ends at `end` is taken to begin, after `marks`."""
         low = self._low(end)
         token = self._text[low:end]
-        at = low + max(token.rfind(mark) + 1 for mark in (" ", "`"))
+        at = low + max(token.rfind(mark) + 1 for mark in marks)
         opening = _PATH_START.match(self._text, at, end)
         return opening.end() if opening else at
 

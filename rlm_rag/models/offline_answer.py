@@ -22,6 +22,7 @@ _MARKS = re.compile(r"[^\w\s()\[\],*=/<>-]")
 # No citation can spell a path of these, one that ends as if lines and columns followed it, or
 # one that passes for a document that a block added.
 _NOT_CITABLE = re.compile(r"[`\r\n]|(?:(?::L?|#L)\d+(?:[-–—]L?\d+)?){2}\Z|\Aadded:/", re.ASCII)
+# A path of more than 4,096 characters is looked for by no check of citations (engine/places.py).
 MAX_CITED_CHARS = 4000
 # Within a name, what would pass for a citation of another document's lines or part.
 _LIKE_LINES = re.compile(r"[:#](?=L?\d)", re.ASCII)
@@ -115,7 +116,7 @@ def _is_citable(path: str) -> bool:
 def _named(path: str) -> str:
     """Return a path as a string of Python that cites nothing."""
     literal = ascii(path)
-    if len(literal) > 2 * MAX_CITED_CHARS:
+    if len(path) > MAX_CITED_CHARS:
         literal = f"{literal[:MAX_ENTRY_CHARS]}...{literal[-MAX_ENTRY_CHARS:]}"
     for pattern in (_LIKE_LINES, _LIKE_PART):
         literal = pattern.sub(lambda match: f"\\x{ord(match[0]):02x}", literal)

@@ -28,7 +28,6 @@ NOTHING = "NOTHING"
 LEFT_OUT = re.compile(
     r"^\([^\n]*\b(?:do not fit the window|were not read whole|for want of room)\b", re.MULTILINE
 )
-
 SEARCH_FAILED = "(a search failed, so that nothing can be said "
 NONE_SHOWN = re.compile(r"^\((?:Nothing was found|Nothing)\.\)$", re.MULTILINE)
 _LINE = re.compile(r"(\d+): ?(.*)")

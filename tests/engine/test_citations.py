@@ -83,12 +83,13 @@ def test_a_place_is_read_as_the_longest_path_that_exists(text, place, corpus):
         (r"It is in `new\nline.md:2`.", ("new\nline.md", 2, 2)),
         (r"It is in `new\x0aline.md:2`.", ("new\nline.md", 2, 2)),
         (r"It is in `back\nslash.md:2`.", (r"back\nslash.md", 2, 2)),
+        ("It is in `my report.pdf#page=3`.", ("docs/my report.pdf#page=3", 1, 3)),
         (f"It is in {'deep/' * 200}x.md:2.", ("deep/" * 200 + "x.md", 2, 2)),
     ],
 )
 def test_a_name_that_reads_like_something_else_is_the_document_of_that_name(text, place):
     names = ["x.md", "x.md:1-2 y.md", "a`b.md", "b.md", "new\nline.md", "back\nslash.md"]
-    names += [r"back\nslash.md", "deep/" * 200 + "x.md"]
+    names += ["docs/my report.pdf#page=3", r"back\nslash.md", "deep/" * 200 + "x.md"]
     with Corpus.from_documents((name, "one\ntwo\nthree\n") for name in names) as corpus:
         assert places(text, corpus)[0] == place
         assert all(c.status == "located" or c.path == "y.md" for c in check_citations(text, corpus))
