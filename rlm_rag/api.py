@@ -44,12 +44,12 @@ from rlm_rag.indexes.retriever import ProcessRetriever
 from rlm_rag.kept import default_kept_folder, folder_of
 from rlm_rag.loaders.keeping import Keeping, NotKept
 from rlm_rag.loaders.options import LoadArguments, sources_and_options
-from rlm_rag.loaders.source import Source, find_folders, load_corpus
+from rlm_rag.loaders.source import Source, find_places, load_corpus
 from rlm_rag.loaders.source import load_sources as _load_sources
 from rlm_rag.scratch import ScratchFolder
 
 if TYPE_CHECKING:
-    from rlm_rag.distributed.part_loading import FolderSource
+    from rlm_rag.distributed.part_loading import PlaceSource
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ class SearchableCorpus(Corpus):
     file; so does the end of the program.
     """
 
-    __slots__ = ("_cluster", "_ending", "_folders", "_retriever")
+    __slots__ = ("_cluster", "_ending", "_places", "_retriever")
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class SearchableCorpus(Corpus):
             packed_path, scratch=scratch, skipped=skipped, warnings=warnings, origin=origin
         )
         self._cluster: Cluster | None = None
-        self._folders: FolderSource | None = None
+        self._places: PlaceSource | None = None
         self._begin(self.new_retriever())
         if self.has_holes:
             self._packed.source = _fetching(weakref.ref(self))
@@ -100,15 +100,15 @@ class SearchableCorpus(Corpus):
     def spread(
         self,
         cluster: Cluster,
-        folders: FolderSource | None = None,
+        places: PlaceSource | None = None,
         retriever: ProcessRetriever | None = None,
     ) -> None:
         """Have requests answered by shards on a cluster; before the first of them.
 
-        Of `folders` shards load their documents themselves, as those of `retriever` have.
+        Of `places` shards load their documents themselves, as those of `retriever` have.
         """
         self._ending.detach()
-        self._cluster, self._folders = cluster, folders
+        self._cluster, self._places = cluster, places
         self._begin(retriever or self.new_retriever())
 
     def _begin(self, retriever: ProcessRetriever) -> None:
@@ -145,7 +145,7 @@ class SearchableCorpus(Corpus):
                 self._cluster,
                 origin=origin,
                 kept_root=default_kept_folder(),
-                source=self._folders,
+                source=self._places,
             )
         folder = _index_folder(self.origin)
         return ProcessRetriever(self.packed_path, index_folder=folder, origin=origin)
@@ -295,8 +295,8 @@ def load(
     again; `keep` False keeps nothing, `verify` reads all again and says in `.warnings` what was
     kept wrong. With `shards="ray"` requests are answered by `shard_count` shards (one a node) on
     a Ray cluster, of this machine alone or, with `ray:HOST:PORT`, that one; the answers are the
-    same. Folders that are on all nodes shards load themselves; of the others the text is on this
-    machine, too. What was left out is in `.skipped`, what was guessed in `.warnings`.
+    same. Folders, files and archives on all nodes are loaded by the shards; of all else the text
+    is on this machine, too. What was left out is in `.skipped`, what was guessed in `.warnings`.
 
     Raises:
         UsageError: an option is not known, cannot be used, or is of another type.
@@ -354,37 +354,37 @@ def _searchable(
 def _loaded_by_shards(
     cluster: Cluster, sources: Sequence[str], options: LoadOptions
 ) -> SearchableCorpus | None:
-    """Have shards load the folders that they find; None where that is not what sources are.
+    """Have shards load the folders and files they find; None where sources are something else.
 
     Raises:
-        RetrievalError: the cluster, or a folder, is not within reach.
+        RetrievalError: the cluster, or a place, is not within reach.
     """
     # Who is on the loop cannot wait for what runs on it.
     if not has_ray() or loop_thread().is_current():
         return None
     arguments = {name: one for name, one in options.items() if name not in ("keep", "verify")}
-    found = find_folders(sources, **cast(LoadArguments, arguments))
+    found = find_places(sources, **cast(LoadArguments, arguments))
     if found is None:
         return None
     # Of no use to a corpus that lies in one place, which every start would pay for.
-    from rlm_rag.distributed.part_loading import FolderSource
+    from rlm_rag.distributed.part_loading import PlaceSource
 
     try:
-        folders = FolderSource.of(found, verify=options.get("verify", False))
+        places = PlaceSource.of(found, verify=options.get("verify", False))
         scratch = ScratchFolder()
     except OSError:
         # A load in one place says what is wrong.
         return None
     origin = found.origin if options.get("keep", True) else None
-    return _spread_from(folders, cluster, scratch, origin)
+    return _spread_from(places, cluster, scratch, origin)
 
 
 def _spread_from(
-    folders: FolderSource, cluster: Cluster, scratch: ScratchFolder, origin: str | None
+    places: PlaceSource, cluster: Cluster, scratch: ScratchFolder, origin: str | None
 ) -> SearchableCorpus:
     path = scratch.path / "corpus.packed"
     retriever = ShardsRetriever(
-        path, cluster, origin=origin or "", kept_root=default_kept_folder(), source=folders
+        path, cluster, origin=origin or "", kept_root=default_kept_folder(), source=places
     )
     try:
         told = _of_type(LoadResult, loop_thread().run(retriever.retrieve(LoadRequest())))
@@ -399,7 +399,7 @@ def _spread_from(
         loop_thread().run(retriever.aclose())
         scratch.close()
         raise
-    corpus.spread(cluster, folders, retriever)
+    corpus.spread(cluster, places, retriever)
     return corpus
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from heapq import merge
@@ -17,7 +17,7 @@ from rlm_rag.globs import without_part
 from rlm_rag.loaders.keeping import Keeping, NotKept
 from rlm_rag.loaders.kept_corpus import stamp
 from rlm_rag.loaders.options import sources_and_options
-from rlm_rag.loaders.source import NO_DOCUMENT, Folders, Part, load_sources
+from rlm_rag.loaders.source import NO_DOCUMENT, Part, Places, load_sources
 from rlm_rag.packed import encode
 from rlm_rag.packing import Described, PackedWriter
 
@@ -26,11 +26,11 @@ MOST_KEPT_BYTES = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class FolderSource:
-    """Folders that nodes load themselves, where they are the same as on the machine that asks.
+class PlaceSource:
+    """Folders and files that nodes load, where they are the same as on the machine that asks.
 
-    `marks` tell each folder from one of the same path on another machine, `stamp` what reads
-    their files from other versions of it. With `verify` files are read again that are known.
+    `marks` tell each folder or file from one of the same path on another machine, `stamp` what
+    reads files from other versions of it. With `verify` files are read again that are known.
     """
 
     origin: str
@@ -41,18 +41,17 @@ class FolderSource:
     verify: bool
 
     @classmethod
-    def of(cls, folders: Folders, *, verify: bool) -> FolderSource:
-        """Return the source of folders of this machine.
+    def of(cls, found: Places, *, verify: bool) -> PlaceSource:
+        """Return the source of folders and files of this machine.
 
         Raises:
             OSError: one of them is gone.
         """
-        marks = tuple(map(_mark, folders.places))
-        read_by = stamp().hex()
-        return cls(folders.origin, folders.places, folders.names, marks, read_by, verify)
+        marks = tuple(map(_mark, found.places))
+        return cls(found.origin, found.places, found.names, marks, stamp().hex(), verify)
 
     @classmethod
-    def from_json(cls, text: str) -> FolderSource:
+    def from_json(cls, text: str) -> PlaceSource:
         """Read what `to_json` wrote."""
         told = json.loads(text)
         marks = tuple((inode, changed) for inode, changed in told["marks"])
@@ -64,7 +63,7 @@ class FolderSource:
         return json.dumps(asdict(self))
 
     def check(self) -> None:
-        """Look whether the folders are here, and would be read here as where they were found.
+        """Look whether the places are here, and would be read here as where they were found.
 
         Raises:
             RetrievalError: they are not, or others are; they would be read otherwise.
@@ -77,7 +76,18 @@ class FolderSource:
             except OSError as error:
                 raise RetrievalError(f"{place} is not on a node: {error.strerror}") from error
             if found != mark:
-                raise RetrievalError(f"{place} on a node is another folder, or has just changed")
+                raise RetrievalError(f"{place} on a node is another one, or has just changed")
+
+    def check_files(self, parts: Sequence[Loaded]) -> None:
+        """Look whether each of its files came to a document, in one of the parts.
+
+        Raises:
+            RetrievalError: one did not; why, a load of all in one place can say.
+        """
+        held = _held(parts, self.names)
+        for place, name in zip(self.places, _named(self.names), strict=True):
+            if name not in held and Path(place).is_file():
+                raise RetrievalError(f"no document of {place} was read")
 
 
 def _mark(place: str) -> tuple[int, int]:
@@ -106,7 +116,7 @@ def part_name(at: int, count: int) -> str:
     return f" (shard {at} of {count})"
 
 
-def load_part(source: FolderSource, at: int, count: int, kept_root: Path | None) -> Corpus:
+def load_part(source: PlaceSource, at: int, count: int, kept_root: Path | None) -> Corpus:
     """Load the documents of a shard, and keep them in `kept_root`, where it is given.
 
     Raises:
@@ -137,11 +147,10 @@ def write_merged(parts: Sequence[Loaded], names: Sequence[str], path: Path) -> N
         RetrievalError: a part's documents are in another order.
         PackedCorpusError: the file cannot be written.
     """
-    places = {name: place for place, name in enumerate(names)}
+    places = {name: place for place, name in enumerate(_named(names))}
 
     def key(told: Described) -> tuple[int, bytes]:
-        named = places[told.path.partition("/")[0]] if places else 0
-        return named, encode(without_part(told.path))
+        return places[_name_of(told.path, places)], encode(without_part(told.path))
 
     for part in parts:
         if any(key(one) > key(other) for one, other in pairwise(part.documents)):
@@ -158,7 +167,36 @@ def skipped_of(parts: Sequence[Loaded]) -> tuple[Skipped, ...]:
 
 def warnings_of(parts: Sequence[Loaded], names: Sequence[str]) -> tuple[str, ...]:
     """Return what the parts warn of, what all of them met only once."""
-    held = {told.path.partition("/")[0] for part in parts for told in part.documents}
+    held = _held(parts, names)
     without = (f"{name}: {NO_DOCUMENT}" for name in names if name not in held)
     warned = chain.from_iterable(part.warnings for part in parts)
     return tuple(dict.fromkeys(chain(warned, without)))
+
+
+def _named(names: Sequence[str]) -> Sequence[str | None]:
+    """Return the names of sources, None where it is one without a name."""
+    return names or (None,)
+
+
+def _held(parts: Sequence[Loaded], names: Sequence[str]) -> set[str | None]:
+    """Return the names, or None for a source without one, of which there are documents."""
+    known = frozenset(_named(names))
+    return {_name_of(told.path, known) for part in parts for told in part.documents}
+
+
+def _name_of(path: str, names: Container[str | None]) -> str | None:
+    """Return which of the sources named, or without a name, a document is of.
+
+    Raises:
+        RetrievalError: none of them has such a path.
+    """
+    if None in names:
+        return None
+    head = path.partition("/")[0]
+    if head in names:
+        return head
+    # A source that is a document gives its parts its own name.
+    whole = without_part(path)
+    if whole in names:
+        return whole
+    raise RetrievalError(f"the path {path} is of none of the sources")

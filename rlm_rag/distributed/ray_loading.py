@@ -10,8 +10,8 @@ import ray
 from ray.exceptions import RayError
 
 from rlm_rag.distributed.part_loading import (
-    FolderSource,
     Loaded,
+    PlaceSource,
     skipped_of,
     warnings_of,
     write_merged,
@@ -32,14 +32,14 @@ from rlm_rag.packed import PackedCorpus
 
 
 def load_on_nodes(
-    packed_path: Path, count: int, source: FolderSource, *, origin: str, kept_root: str
+    packed_path: Path, count: int, source: PlaceSource, *, origin: str, kept_root: str
 ) -> tuple[RayShards, LoadResult]:
     """Have `count` shards load their parts of a source, all at once, and write what they tell.
 
     That is the packed file, with holes for all texts, at `packed_path`.
 
     Raises:
-        RetrievalError: a node cannot load its part, or other folders are there.
+        RetrievalError: a node cannot load its part, or other folders or files are there.
     """
     nodes = islice(cycle(nodes_up()), count)
     unknown = assignments(count, origin=origin, kept_root=kept_root, source=source)
@@ -50,6 +50,7 @@ def load_on_nodes(
         parts = _loaded([actor for actor, _ in actors.values()])
         if not any(part.documents for part in parts):
             raise RetrievalError("the nodes found no document")
+        source.check_files(parts)
         write_merged(parts, source.names, packed_path)
         corpus = PackedCorpus.open(packed_path)
         shards = RayShards(corpus, count, origin=origin, kept_root=kept_root, source=source)

@@ -11,7 +11,7 @@ from typing import Any
 
 from rlm_rag import kept
 from rlm_rag.corpus import Corpus
-from rlm_rag.distributed.part_loading import MOST_KEPT_BYTES, FolderSource, Loaded, load_part
+from rlm_rag.distributed.part_loading import MOST_KEPT_BYTES, Loaded, PlaceSource, load_part
 from rlm_rag.distributed.shard import Shard
 from rlm_rag.errors import RlmRagError
 from rlm_rag.indexes.holdings import OwnHoldings
@@ -51,7 +51,7 @@ class Assignment:
     digest: bytes
     at: int = 0
     count: int = 1
-    source: FolderSource | None = None
+    source: PlaceSource | None = None
 
 
 class ShardHost:
@@ -122,7 +122,7 @@ class ShardHost:
         except RlmRagError as error:
             return Failed(error.message, error.hint)
 
-    def _load(self, source: FolderSource) -> Failed | None:
+    def _load(self, source: PlaceSource) -> Failed | None:
         mine = self._assignment
         is_known = bool(mine.digest)
         try:

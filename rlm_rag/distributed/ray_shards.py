@@ -15,7 +15,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from rlm_rag.distributed.part_loading import FolderSource, part_name
+from rlm_rag.distributed.part_loading import PlaceSource, part_name
 from rlm_rag.distributed.placement import numbers_by_shard
 from rlm_rag.distributed.ray_node import Assignment, Failed, ShardHost, digest_of
 from rlm_rag.distributed.shard import Shard, ShardsLost
@@ -55,7 +55,7 @@ class RayShards:
         *,
         origin: str = "",
         kept_root: str = "",
-        source: FolderSource | None = None,
+        source: PlaceSource | None = None,
     ) -> None:
         self._corpus = corpus
         self._numbers = numbers_by_shard(corpus, count)
@@ -218,7 +218,7 @@ class RayShards:
 
 
 def assignments(
-    count: int, *, origin: str, kept_root: str, source: FolderSource | None
+    count: int, *, origin: str, kept_root: str, source: PlaceSource | None
 ) -> list[Assignment]:
     """Return what shards are to hold, before it is known which documents those are."""
     return [

@@ -14,7 +14,7 @@ from rlm_rag.errors import MissingExtraError
 from rlm_rag.indexes.retriever import ProcessRetriever
 
 if TYPE_CHECKING:
-    from rlm_rag.distributed.part_loading import FolderSource
+    from rlm_rag.distributed.part_loading import PlaceSource
 
 # Any request may be the one that starts the shards: sending 100 GB takes ten minutes at least.
 _START_SECONDS = 3600.0
@@ -31,7 +31,7 @@ class ShardsRetriever(ProcessRetriever):
         *,
         origin: str = "",
         kept_root: Path | None = None,
-        source: FolderSource | None = None,
+        source: PlaceSource | None = None,
     ) -> None:
         """What nodes hold of `origin` they keep in their cache folder, without one nothing.
 

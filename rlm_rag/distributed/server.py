@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlm_rag.distributed.gathering import GatheringAnswerer
 from rlm_rag.distributed.joining import join, leave
-from rlm_rag.distributed.part_loading import FolderSource
+from rlm_rag.distributed.part_loading import PlaceSource
 from rlm_rag.holes import Holes
 from rlm_rag.indexes.server import serve
 from rlm_rag.packed import PackedCorpus
@@ -32,16 +32,16 @@ def main(
         from rlm_rag.distributed.ray_shards import RayShards
 
         path, shard_count = Path(packed_path), int(count) or nodes
-        folders = FolderSource.from_json(source) if source else None
+        places = PlaceSource.from_json(source) if source else None
         shards, loaded = None, None
-        if folders is not None and not path.exists():
+        if places is not None and not path.exists():
             shards, loaded = load_on_nodes(
-                path, shard_count, folders, origin=origin, kept_root=kept_root
+                path, shard_count, places, origin=origin, kept_root=kept_root
             )
         corpus = PackedCorpus.open(path)
         if shards is None:
             shards = RayShards(
-                corpus, shard_count, origin=origin, kept_root=kept_root, source=folders
+                corpus, shard_count, origin=origin, kept_root=kept_root, source=places
             )
         holes = Holes(path) if corpus.has_holes else None
         return GatheringAnswerer(corpus, shards, holes=holes, loaded=loaded)

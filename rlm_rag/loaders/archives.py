@@ -14,6 +14,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import IO, NamedTuple
 
 from rlm_rag.errors import SourceError
@@ -43,6 +44,7 @@ class _Member(NamedTuple):
     size_bytes: int
     reason: str | None
     read: Callable[[int], bytes]
+    passed: Callable[[], object]
 
 
 def read_archive(name: str, file: IO[bytes], intake: Intake) -> Iterator[Entry]:
@@ -51,7 +53,7 @@ def read_archive(name: str, file: IO[bytes], intake: Intake) -> Iterator[Entry]:
     Of members with one name the last counts, as it would be what lies on disk.
 
     Raises:
-        SourceError: it is damaged, or no archive.
+        SourceError: nothing can be read of it, and it is read as a whole.
     """
     taken: dict[str, list[Spooled]] = {}
     with file, Spool() as spool:
@@ -66,7 +68,7 @@ def read_archive(name: str, file: IO[bytes], intake: Intake) -> Iterator[Entry]:
             if isinstance(error, OSError) and error.errno is not None:
                 # Not the archive: a disk that is full or fails.
                 raise
-            if not taken:
+            if not taken and intake.is_whole:
                 raise SourceError(
                     f"Cannot read the archive {name}: {_said(error)}.",
                     hint="Check that it is whole; pack it again.",
@@ -118,13 +120,13 @@ def _entries(name: str, file: IO[bytes], intake: Intake) -> Iterator[tuple[str, 
 
 def _read(path: str, member: _Member, intake: Intake) -> list[Entry]:
     limit = intake.options.max_file_bytes
+    reason = _unread_reason(path, member, limit)
+    if not intake.owns(path):
+        if reason is None and intake.chooses(path):
+            member.passed()
+        return []
     if not intake.wants(path):
         return []
-    reason = member.reason
-    if reason is None and reason_by_packing(path) is not None:
-        reason = "an archive within an archive"
-    if reason is None and member.size_bytes > limit:
-        reason = too_large_reason(limit)
     if reason is None:
         try:
             return intake.take(path, member.read(limit + 1))
@@ -134,6 +136,14 @@ def _read(path: str, member: _Member, intake: Intake) -> list[Entry]:
             reason = f"not readable: {_said(error)}"
     intake.report.miss(path, reason)
     return []
+
+
+def _unread_reason(path: str, member: _Member, limit: int) -> str | None:
+    if member.reason is None and reason_by_packing(path) is not None:
+        return "an archive within an archive"
+    if member.reason is None and member.size_bytes > limit:
+        return too_large_reason(limit)
+    return member.reason
 
 
 def _zip_members(file: IO[bytes], intake: Intake) -> Iterator[_Member]:
@@ -150,9 +160,13 @@ def _zip_members(file: IO[bytes], intake: Intake) -> Iterator[_Member]:
 
             def read(most_bytes: int, info: zipfile.ZipInfo = info) -> bytes:
                 with archive.open(info) as member:
-                    return bounded.unpacked(member.read(most_bytes))
+                    data = member.read(most_bytes)
+                bounded.count(len(data))
+                return data
 
-            yield _Member(info.filename, info.file_size, reason, read)
+            # What is read for another part of the source counts for the whole, too.
+            passed = partial(bounded.count, info.file_size)
+            yield _Member(info.filename, info.file_size, reason, read, passed)
 
 
 def _tar_members(name: str, file: IO[bytes], intake: Intake) -> Iterator[_Member]:
@@ -175,7 +189,8 @@ def _tar_members(name: str, file: IO[bytes], intake: Intake) -> Iterator[_Member
                 member = archive.extractfile(info)
                 return b"" if member is None else member.read(most_bytes)
 
-            yield _Member(printable_path(info.name), info.size, reason, read)
+            # A stream counts what it is read past.
+            yield _Member(printable_path(info.name), info.size, reason, read, lambda: None)
 
 
 def _decompressed(name: str, file: IO[bytes]) -> Readable:

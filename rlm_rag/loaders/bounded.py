@@ -38,14 +38,13 @@ class BoundedFile(io.RawIOBase):
         self._most_bytes = most_bytes
         self._unpacked = Unpacked(file)
 
-    def unpacked(self, data: bytes) -> bytes:
-        """Count bytes that came out of the archive, and return them.
+    def count(self, size_bytes: int) -> None:
+        """Add to what came out of the archive.
 
         Raises:
-            TooLarge: they are too many by now.
+            TooLarge: it is too much by now.
         """
-        self._unpacked.count(len(data))
-        return data
+        self._unpacked.count(size_bytes)
 
     def readable(self) -> bool:
         return True

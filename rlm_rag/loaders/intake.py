@@ -17,13 +17,15 @@ from rlm_rag.loaders.secrets import SECRET_REASON, may_hold_secrets
 class Intake:
     """Takes the files of one source that its options choose, up to their limits.
 
-    Those that it does not own, by their paths, are neither taken nor told of.
+    Those that it does not own, by their paths, are neither taken nor told of; `is_whole` says
+    that it owns all.
     """
 
     options: LoadOptions
     report: LoadReport
     memory: FileMemory
     owns: Callable[[str], bool] = lambda path: True
+    is_whole: bool = True
     _selects: Callable[[str], bool] = field(init=False)
     _is_limited: bool = field(init=False)
     _files: int = 0
@@ -37,6 +39,10 @@ class Intake:
     def wants(self, path: str) -> bool:
         """Tell whether a file is to be read: by its path, and by what was taken before it."""
         return self._passes(path, SECRET_REASON if may_hold_secrets(path) else None)
+
+    def chooses(self, path: str) -> bool:
+        """Tell whether the options choose a file, be it owned or not, whatever came before it."""
+        return self._selects(path) and not may_hold_secrets(path)
 
     def is_new(self, path: str, location: str) -> bool:
         """Tell whether the options choose a file that no earlier load remembers as it is."""

@@ -27,6 +27,8 @@ def read_mailbox(location: Path, name: str, intake: Intake) -> Iterator[Entry]:
     Raises:
         SourceError: the file cannot be read, or does not begin with a message.
     """
+    if not intake.owns(name):
+        return
     limit = intake.options.max_file_bytes
     try:
         for number, message in enumerate(_messages(location, limit), start=1):

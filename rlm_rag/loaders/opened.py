@@ -17,7 +17,9 @@ class OpenedSource:
     source itself is the one document. `origin` is what a command line calls it wherever it is
     given, None where it cannot be loaded again. `sightings` are of the folders that decide alone,
     with their files, what it holds; none where there is more to it. `heeds_columns` says that its
-    documents may be made of the columns of a table that were chosen.
+    documents may be made of the columns of a table that were chosen. `place` is the folder or file
+    of this machine that is all of it, where it is read by the paths of its documents, in their
+    order; None where it is not.
     """
 
     shape: str
@@ -28,3 +30,4 @@ class OpenedSource:
     origin: str | None = None
     sightings: tuple[Sighting, ...] = ()
     heeds_columns: bool = False
+    place: str | None = None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -41,7 +40,8 @@ _REVISION_HINT = "Give a tag, a branch, a commit, or a range such as v1.0..v1.1.
 _PATH_HINT = " A path within it goes into --include."
 WORKING_FOLDER_GONE = "The working folder is gone: it was deleted, or moved away."
 WORKING_FOLDER_HINT = "Go to a folder that is there (cd), or give whole paths."
-_MAGIC = re.compile(r"[*?\[]")
+MAGIC = frozenset("*?[")
+"""What makes a glob of a path."""
 _SPECIAL_FILES = (stat.S_ISFIFO, stat.S_ISSOCK, stat.S_ISCHR, stat.S_ISBLK)
 
 
@@ -182,7 +182,9 @@ def _open_at_revision(source: str, intake: Intake) -> OpenedSource | None:
 def _open_glob(source: str, intake: Intake) -> OpenedSource | None:
     """Open the files that a glob names: those of the folder before its first star or bracket."""
     parts = source.split("/")
-    plain = next((place for place, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
+    plain = next(
+        (place for place, part in enumerate(parts) if not MAGIC.isdisjoint(part)), len(parts)
+    )
     folder = expand("/".join(parts[:plain]) or ("/" if source.startswith("/") else "."))
     if plain == len(parts) or not folder.is_dir():
         return None
@@ -190,9 +192,11 @@ def _open_glob(source: str, intake: Intake) -> OpenedSource | None:
     sighting = Sighting(intake)
     only = compile_glob(f"/{pattern}")
     entries = read_tree(str(folder), intake, only=only, sighting=sighting)
-    origin = f"{os.path.realpath(folder)}/{pattern}"
-    name, seen = _name_of(folder), (sighting,)
-    return OpenedSource("documents", entries, name, source, origin=origin, sightings=seen)
+    place, name, seen = os.path.realpath(folder), _name_of(folder), (sighting,)
+    origin = f"{place}/{pattern}"
+    return OpenedSource(
+        "documents", entries, name, source, origin=origin, sightings=seen, place=place
+    )
 
 
 def _open_folder(location: Path, intake: Intake) -> OpenedSource:
@@ -200,32 +204,50 @@ def _open_folder(location: Path, intake: Intake) -> OpenedSource:
     entries = read_tree(str(location), intake, sighting=sighting)
     label, origin = f"the folder {location}", os.path.realpath(location)
     name, seen = _name_of(location), (sighting,)
-    return OpenedSource("documents", entries, name, label, origin=origin, sightings=seen)
+    return OpenedSource(
+        "documents", entries, name, label, origin=origin, sightings=seen, place=origin
+    )
 
 
 def _open_file(location: Path, intake: Intake) -> OpenedSource:
     name, label, origin = _name_of(location), f"the file {location}", os.path.realpath(location)
     limit = intake.options.max_file_bytes
+    # What it is goes by its name, which is another one where a link led to it.
+    place = origin if Path(origin).name == name else None
     if is_table(name, intake):
         entries = read_table(location, name, intake)
         return OpenedSource("documents", entries, name, label, origin=origin, heeds_columns=True)
     if name.lower().endswith(MAILBOX_SUFFIXES):
         entries = read_mailbox(location, name, intake)
-        return OpenedSource("documents", entries, name, label, origin=origin)
+        return OpenedSource("documents", entries, name, label, origin=origin, place=place)
     if holds_documents(location, max_file_bytes=limit):
         entries = _selected(read_documents(location, max_file_bytes=limit), intake)
         return OpenedSource("documents", entries, name, label, origin=origin)
+    if is_archive(name) or is_compressed(name):
+        # That it cannot be opened is told at once, though it may never be read.
+        _open_to_read(location).close()
     if is_archive(name):
-        entries = read_archive(name, _open_to_read(location), intake)
-        return OpenedSource("documents", entries, name, f"the archive {location}", origin=origin)
+        label, entries = f"the archive {location}", _unpacked(read_archive, location, name, intake)
+        return OpenedSource("documents", entries, name, label, origin=origin, place=place)
     if is_compressed(name):
         require_parser(unpacked_name(name))
-        entries = read_compressed(name, _open_to_read(location), intake)
+        entries = _unpacked(read_compressed, location, name, intake)
         name = unpacked_name(name)
-        return OpenedSource("documents", entries, name, label, is_document=True, origin=origin)
-    require_parser(name)
-    entries = _read_single(location, name, intake)
-    return OpenedSource("documents", entries, name, label, is_document=True, origin=origin)
+    else:
+        require_parser(name)
+        entries = _read_single(location, name, intake)
+    return OpenedSource(
+        "documents", entries, name, label, is_document=True, origin=origin, place=place
+    )
+
+
+def _unpacked(
+    read: Callable[[str, IO[bytes], Intake], Iterator[Entry]],
+    location: Path,
+    name: str,
+    intake: Intake,
+) -> Iterator[Entry]:
+    yield from read(name, _open_to_read(location), intake)
 
 
 def _open_to_read(location: Path) -> IO[bytes]:
@@ -236,6 +258,8 @@ def _open_to_read(location: Path) -> IO[bytes]:
 
 
 def _read_single(location: Path, name: str, intake: Intake) -> Iterator[Entry]:
+    if not intake.owns(name):
+        return
     if not intake.wants(name):
         if intake.report.skipped[-1].reason == NOT_SELECTED:
             return

@@ -19,7 +19,7 @@ from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.keeping import Keeping, Reading, load_kept
 from rlm_rag.loaders.memory import FileMemory
 from rlm_rag.loaders.opened import OpenedSource
-from rlm_rag.loaders.opening import expand, open_source, open_text
+from rlm_rag.loaders.opening import MAGIC, expand, open_source, open_text
 from rlm_rag.loaders.options import Entry, LoadArguments, LoadOptions, LoadReport, Progress
 from rlm_rag.loaders.paths import numbered_path
 from rlm_rag.loaders.stdin import STDIN
@@ -86,10 +86,10 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Folders:
-    """A source that is folders of this machine alone, whose documents are in the order of paths.
+class Places:
+    """A source that is folders and files of this machine, all read by paths and in their order.
 
-    `names` are the first parts of the paths of each, none where it is one folder without a name.
+    `names` are the first parts of the paths of each, none where it is one without a name.
     """
 
     origin: str
@@ -97,22 +97,30 @@ class Folders:
     names: tuple[str, ...]
 
 
-def find_folders(sources: Sequence[str], **given: Unpack[LoadArguments]) -> Folders | None:
+def find_places(sources: Sequence[str], **given: Unpack[LoadArguments]) -> Places | None:
     """Return sources that can be loaded in parts, elsewhere; None where they cannot.
 
     Raises:
-        UsageError: as `load_corpus`.
+        SourceError, UsageError: as `load_corpus`.
     """
     options = LoadOptions.of(given)
-    places = [str(expand(split_name(source)[1])) for source in sources]
-    if options.has_limits or not places or not all(map(os.path.isdir, places)):
+    if options.has_limits or not sources or not all(map(_may_lie_here, sources)):
         return None
     named = _open(sources, options, FileMemory())
     names = tuple(one.name for one in named if one.name is not None)
     origin = _origin([one.opened for one in named], options, names)
-    if origin is None:
+    places = tuple(one.opened.place for one in named if one.opened.place is not None)
+    if origin is None or len(places) < len(named):
         return None
-    return Folders(origin, tuple(map(os.path.realpath, places)), names)
+    return Places(origin, places, names)
+
+
+def _may_lie_here(source: str) -> bool:
+    """Tell whether a source may be a folder, a file or a glob, before it is opened."""
+    named = split_name(source)[1]
+    place = expand(named)
+    is_glob = named.isprintable() and not MAGIC.isdisjoint(named) and lies_here(named)
+    return place.is_dir() or place.is_file() or is_glob
 
 
 def load_sources(
@@ -178,7 +186,7 @@ def _open(
     named = list(map(_Named, names, opened, (intake.report for intake in intakes)))
     if part is not None:
         for one, intake in zip(named, intakes, strict=True):
-            intake.owns = partial(_owns, part, one)
+            intake.owns, intake.is_whole = partial(_owns, part, one), False
     return named
 
 

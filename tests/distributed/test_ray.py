@@ -10,16 +10,17 @@ import sys
 import tempfile
 import threading
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rlm_rag import ask
-from rlm_rag.api import SearchableCorpus, load
+from rlm_rag.api import SearchableCorpus, load, load_sources
 from rlm_rag.distributed.cluster import Cluster
 from rlm_rag.distributed.placement import owner_of
-from rlm_rag.errors import MissingExtraError, NotHeldError, RetrievalError, UsageError
+from rlm_rag.errors import MissingExtraError, NotHeldError, RetrievalError, SourceError, UsageError
 from rlm_rag.indexes.requests import (
     GrepRequest,
     IndexRequest,
@@ -269,3 +270,34 @@ def test_shards_load_their_documents_and_give_their_texts_until_the_source_has_c
         assert spread["a.py"].content == texts["a.py"]
         with pytest.raises(NotHeldError, match="documents have changed"):
             spread["d.py"]
+
+
+@pytest.mark.deep
+@ray_tests
+def test_files_and_archives_are_loaded_by_shards_beside_folders(
+    mark: str, cluster: Any, tmp_path: Path
+) -> None:
+    texts = {f"{letter}.py": f"def load_{letter}(): pass\n" for letter in "abcdefgh"}
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "i.py").write_text("def load_i(): pass\n")
+    (tmp_path / "j.py").write_text("def load_j(): pass\n")
+    sources = [str(tmp_path / name) for name in ("packed.zip", "folder", "j.py")]
+    shards = f"ray:{cluster.address}"
+    with (
+        load_sources(sources, keep=False) as whole,
+        load_sources(sources, keep=False, shards=shards, shard_count=3) as spread,
+    ):
+        assert b"def load_" not in spread.packed_path.read_bytes()
+        assert (spread.fingerprint, spread.warnings) == (whole.fingerprint, ())
+        request = SearchRequest("load", 20)
+        assert spread.retrieve(request) == whole.retrieve(request)
+        for host in hosts(mark):
+            os.kill(host, signal.SIGKILL)
+        assert list(spread) == list(whole)
+        # Of a file that is no text none of them says why: it is loaded in one place, which does.
+        (tmp_path / "k.py").write_bytes(b"\0\1\2")
+        with pytest.raises(SourceError, match=r"k\.py: binary"):
+            load_sources([*sources, str(tmp_path / "k.py")], shards=shards, keep=False)

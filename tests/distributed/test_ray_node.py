@@ -18,7 +18,7 @@ from rlm_rag.kept import list_kept
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import pack
 
-from .test_part_loading import folders, written
+from .test_part_loading import folders, packed_zip, written
 
 TEXTS = {"a.py": "def a(): pass\n", "b.py": "def b(): pass\n", "c.py": "def c(): pass\r\n"}
 MINE = array("Q", [0, 2])
@@ -139,6 +139,21 @@ def test_a_shard_whose_documents_have_changed_says_so(unknown: Assignment) -> No
     (place / "b.py").write_text("def other(): pass\n")
     host = ShardHost(known)
     assert host.begin() == Failed("its documents have changed since they were loaded", None)
+
+
+def test_a_shard_loads_its_part_of_an_archive(unknown: Assignment, tmp_path: Path) -> None:
+    tree = {path: text.encode() for path, text in TEXTS.items()}
+    unknown = replace(unknown, source=folders([str(packed_zip(tree, tmp_path))]))
+    known = assigned(unknown, host := ShardHost(unknown))
+    assert host.assign(known) is None
+    assert host.answer(partial(Shard.texts, numbers=[5])) == [TEXTS["b.py"].encode()]
+    assert host.answer(partial(Shard.described, verify=False)).added == 3
+    after = ShardHost(known)
+    assert after.begin() is True
+    assert after.answer(partial(Shard.described, verify=False)).added == 0
+    packed_zip({**tree, "b.py": b"def other(): pass\n"}, tmp_path)
+    changed = "its documents have changed since they were loaded"
+    assert ShardHost(known).begin() == Failed(changed, None)
 
 
 def test_a_shard_without_the_folder_says_so(unknown: Assignment) -> None:
