@@ -35,10 +35,11 @@ class Braces:
     body. The braces that follow `function` are a body as well; those that follow `holder`, or
     that it ends with, hold definitions; in those that follow `whole` nothing is left out. Other
     braces are like those around them; with `loose`, those in none are bodies. A body stays that
-    holds one of the three, or `other`, or in which `within` is found. Of a body that holds `kept`
-    one stays, where a grammar takes empty braces for something else. Where there is `control`, a
-    `body` behind brackets in another defines something, unless it is the first of a line that
-    begins so. Less than `least_share` of a text is not worth leaving out.
+    holds one of the three, or `other`, or `value`, or in which `within` is found. Of what `value`
+    matches, what is behind its empty group is left out. Of a body that holds `kept` one stays,
+    where a grammar takes empty braces for something else. Where there is `control`, a `body`
+    behind brackets in another defines something, unless it is the first of a line that begins so.
+    Less than `least_share` of a text is not worth leaving out.
     """
 
     skipped: tuple[bytes, ...]
@@ -48,6 +49,7 @@ class Braces:
     holder: tuple[bytes, ...] = ()
     whole: tuple[bytes, ...] = ()
     other: tuple[bytes, ...] = ()
+    value: tuple[bytes, ...] = ()
     within: bytes | None = None
     kept: bytes = b""
     control: bytes | None = None
@@ -57,10 +59,15 @@ class Braces:
     def bodies(self, text: bytes) -> list[Span] | None:
         """Return what lies between the braces of each body; None where that is unsure."""
         tokens = _tokens(self)
-        found = _between_braces(text, tokens)
+        both = _between_braces(text, tokens)
+        if both is None:
+            return None
+        found, values = both
         if found and tokens.within:
             found = [span for span in found if not tokens.within.search(text, span[0] - 1, span[1])]
-        return list(_but_one(text, found, self.kept)) if found and self.kept else found
+        if found and self.kept:
+            found = list(_but_one(text, found, self.kept))
+        return sorted(found + values) if values else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,7 @@ class Blocks:
 
 # What a pattern does, and what braces hold: plain numbers, which the loop over a text compares
 # three times as fast as members of an enumeration.
-_OPENS, _CLOSES, _DEFINES, _GIVES_UP = range(4)
+_OPENS, _CLOSES, _DEFINES, _GIVES_UP, _IS_VALUE = range(5)
 _DEFINITIONS, _CODE, _WHOLE = range(3)
 
 
@@ -119,19 +126,25 @@ def _tokens(braces: Braces) -> _Tokens:
         (braces.unending, _GIVES_UP, None),
     )
     # The empty group stands last, so that each pattern still begins with its character.
-    written = [*braces.skipped, *(one + rb"()" for some, _, _ in marked for one in some)]
+    written = [
+        *(*braces.skipped, *braces.value),
+        *(one + rb"()" for some, _, _ in marked for one in some),
+    ]
+    values: list[tuple[int, int | None]] = [(_IS_VALUE, None)] * len(braces.value)
     steps = [(step, holds) for some, step, holds in marked for _ in some]
     return _Tokens(
         re.compile(b"|".join(written)),
-        [(_GIVES_UP, None), *steps],
+        [(_GIVES_UP, None), *values, *steps],
         re.compile(braces.within) if braces.within else None,
         re.compile(braces.control) if braces.control else None,
         _CODE if braces.loose else _DEFINITIONS,
     )
 
 
-def _between_braces(text: bytes, tokens: _Tokens) -> list[Span] | None:
+def _between_braces(text: bytes, tokens: _Tokens) -> tuple[list[Span], list[Span]] | None:
+    """Return the bodies that define nothing, and the values; None where braces are odd."""
     found: list[Span] = []
+    values: list[Span] = []
     around: list[tuple[int, int, int, bool]] = []
     holds, start, before, defines = tokens.outside, 0, 0, False
     announced: int | None = None
@@ -149,6 +162,11 @@ def _between_braces(text: bytes, tokens: _Tokens) -> list[Span] | None:
                 found.append((start, end))
             holds, start, before, defines = *outer[:3], defines or outer[3]
             continue
+        if step == _IS_VALUE:
+            value, defines = (match.start(match.lastindex), match.end()), True
+            if value[1] - value[0] >= _LEAST_BYTES:
+                values.append(value)
+            continue
         if step == _GIVES_UP or len(around) == _MOST_DEPTH:
             return None
         if step == _DEFINES:
@@ -163,7 +181,7 @@ def _between_braces(text: bytes, tokens: _Tokens) -> list[Span] | None:
         elif what is not None and holds != _WHOLE:
             holds = what
         start, before, defines, announced = match.end(), len(found), False, None
-    return None if around else found
+    return None if around else (found, values)
 
 
 def _begins_line(control: re.Pattern[bytes], text: bytes, at: int) -> bool:

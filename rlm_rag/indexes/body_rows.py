@@ -19,9 +19,12 @@ def _words(*words: bytes, then: bytes = rb"\b", no: bytes = rb"\w$.") -> tuple[b
     return tuple(word + rb"(?<![" + no + rb"]" + word + rb")" + then for word in words)
 
 
-# The first of these defines; the others may hold a brace or a quote that has no other.
-_DEFINE = rb"#[ \t]*+define\b(?:[^\n\\/]++|\\[\s\S]|/(?!\*))*+"
-_DIRECTIVE = rb"#(?![ \t]*+define\b)(?:[^\n\\/]++|\\[\s\S]|/(?!\*))*+"
+# What may stand in a line of the preprocessor, and in those that go on with it.
+_C_LINES = rb"(?:[^\n\\/]++|\\[\s\S]|//(?:[^\n\\]++|\\[\s\S])*+|%b|/(?!\*))" % _COMMENTS[1]
+# The value of a macro may hold a brace or a quote that has no other, and nothing for an outline.
+_VALUE = rb"#[ \t]*+define[ \t]++\w++(?:\([^()\n]*+\))?+()" + _C_LINES + rb"*+"
+_DEFINE = rb"#[ \t]*+define\b" + _C_LINES + rb"*+"
+_DIRECTIVE = rb"#(?![ \t]*+define\b)" + _C_LINES + rb"*+"
 _C_COMMENTS = (rb"//[^\\\n]*+(?:\\[\s\S][^\\\n]*+)*+", _COMMENTS[1])
 _C_SKIPPED = (_DIRECTIVE, _STRING, *_C_COMMENTS, _CHARACTER)
 _C_BODY = (
@@ -32,8 +35,10 @@ _C_BODY = (
     rb"\{(?<==\s\{)",
 )
 _C_BRACE = rb"\b[^;{}()=]{0,300}+\{"
-# For macros a fifth of the texts cannot be read wholly, and some of these are parsed again.
+# For macros a fifth of the texts cannot be read wholly, and some of these are parsed again; fewer
+# in C++, where more of them are blanked.
 _C_SHARE = 0.25
+_CPP_SHARE = 0.10
 # Where a line begins with a name and brackets, a macro may have opened a namespace.
 _C_LINE = rb"\n\w[^\n;:(]*+\("
 
@@ -170,9 +175,10 @@ BODIES: Mapping[str, Braces | Blocks] = {
             *(_DEFINE, *_words(b"typedef", b"template")),
             *_words(b"using", b"namespace", then=rb"\s++\w++\s*+="),
         ),
+        value=(_VALUE,),
         within=_C_LINE,
         kept=b";",
-        least_share=_C_SHARE,
+        least_share=_CPP_SHARE,
     ),
     "typescript": _TYPESCRIPT,
     "tsx": _TYPESCRIPT,

@@ -33,6 +33,7 @@ _ANALYSIS = (
     "forms",
     "language_rows",
     "languages",
+    "macros",
     "nesting",
     "places",
     "repairs",

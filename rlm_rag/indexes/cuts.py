@@ -43,7 +43,8 @@ class Cut:
             one.end += out[bisect_right(at, one.end, before)]
             if before < last and at[before] <= max(one.name_end, one.body):
                 one.name_start = self.offset(one.name_start)
-                one.name_end = self.offset(one.name_end)
+                # What is left out right behind a name is not of it.
+                one.name_end = self.offset(one.name_end - 1) + 1
                 one.body = self.offset(one.body) if one.body >= 0 else -1
                 continue
             one.name_start += out[before]

@@ -6,6 +6,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, count
+from operator import add
 
 from rlm_rag.indexes.grammars import Grammar
 from rlm_rag.indexes.places import Place, told
@@ -51,6 +53,13 @@ class Source:
         """Return the row and the column of an offset, both in bytes and counted from 0."""
         row = self.row_at(offset)
         return row, offset - self.starts[row]
+
+
+def starts_of(lines: Sequence[bytes]) -> list[int]:
+    """Return where each line starts; what is behind the last line feed is none, if empty."""
+    # A list, since an array makes a number anew whenever it is asked for one.
+    starts = list(map(add, accumulate(map(len, lines), initial=0), count()))
+    return starts[: -1 if lines[-1] else -2]
 
 
 def without_clauses(places: Sequence[Place], text: bytes) -> list[Place]:

@@ -1,7 +1,4 @@
-"""What is changed of a text so that its grammar can read it.
-
-Whatever is blanked becomes spaces, so that all offsets and lines stay as they are.
-"""
+"""What is changed of a text so that its grammar can read it."""
 
 from __future__ import annotations
 
@@ -12,19 +9,8 @@ from functools import cache
 
 from rlm_rag.indexes.body_rows import SKIPPED_OF_KOTLIN
 from rlm_rag.indexes.cuts import Cut
+from rlm_rag.indexes.macros import blanked
 
-# A macro between the keyword and the name, as in `class EXPORT Name {`.
-_MACRO = re.compile(
-    rb"[ \t\n;](?:class|struct|union|enum)[ \t\n]+"
-    rb"((?:[A-Z_][A-Z0-9_]{2,60}(?:\([^()\n]{0,100}\))?[ \t\n]+){1,3})"
-    rb"(?=[A-Za-z_][\w:]{0,200}[ \t\n]*(?:final\b[ \t\n]*)?[:{<;])"
-)
-_BEFORE_MACROS = (b"class", b"struct", b"union", b"enum")
-# What a compiler is told beside the language; begins with a literal, which is found fast.
-_ATTRIBUTE = re.compile(
-    rb"__(?:attribute__[ \t]*\(\([^\n]{0,200}?\)\)|declspec[ \t]*\([^()\n]{0,100}\)"
-    rb"|(?:inline|inline__|restrict|extension__|cdecl|stdcall|fastcall|thread)\b)"
-)
 # Begins with the line feed before it, which is found fast.
 _DIRECTIVE = re.compile(
     rb"\n[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|else|endif)\b(?:\\\n|[^\n])*"
@@ -48,25 +34,6 @@ _BEFORE_ACCESSOR = (
 _BEFORE_END_BYTES = 100
 # What stands before a brace that ends a line, or nothing.
 _NO_MEMBER = (b"{", b";", b"\n", b"")
-_BLANKS = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
-
-
-def without_macros(text: bytes) -> bytes:
-    """Blank what stands in declarations of C and C++ and is of a macro or a compiler."""
-    found = list(_macros(text))
-    if found:
-        text = _blanked(text, found)
-    return _ATTRIBUTE.sub(lambda match: match[0].translate(_BLANKS), text)
-
-
-def _macros(text: bytes) -> Iterator[tuple[int, int]]:
-    # A pattern would try each white space of the text, which takes three times as long.
-    for keyword in _BEFORE_MACROS:
-        at = text.find(keyword, 1)
-        while at > 0:
-            if match := _MACRO.match(text, at - 1):
-                yield match.span(1)
-            at = text.find(keyword, at + len(keyword))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +65,7 @@ def branches(text: bytes, language: str) -> tuple[bytes, list[Branch]]:
     """
     hidden, others = _conditionals(text, language)
     others = [replace(one, since=one.start) for one in others]
-    return _blanked(text, hidden + [(one.start, one.end) for one in others]), others
+    return blanked(text, hidden + [(one.start, one.end) for one in others]), others
 
 
 def _conditionals(text: bytes, language: str) -> tuple[list[tuple[int, int]], list[Branch]]:
@@ -157,13 +124,6 @@ def _between_members(text: bytes) -> Iterator[tuple[int, int]]:
 @cache
 def _ends_in_kotlin() -> re.Pattern[bytes]:
     return re.compile(b"|".join((*SKIPPED_OF_KOTLIN, rb"(\})", _BEFORE_ACCESSOR)))
-
-
-def _blanked(text: bytes, spans: list[tuple[int, int]]) -> bytes:
-    blanked = bytearray(text)
-    for start, end in spans:
-        blanked[start:end] = text[start:end].translate(_BLANKS)
-    return bytes(blanked)
 
 
 def _step(directive: re.Match[bytes], stack: list[_Open], never: re.Pattern[bytes]) -> None:

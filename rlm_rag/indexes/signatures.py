@@ -48,6 +48,7 @@ def _after_attributes(text: bytes, start: int, name_end: int) -> int:
             end = _closing(text, end)
         elif text.startswith(b"[", end - 1):
             end = text.find(b"]", end) + 1
+            end += text.startswith(b"]", end)
         if not start < end < name_end or len(text[end:name_end].split()) < 2:
             # It marks nothing: it is the definition, as `@type t` in Elixir.
             return start

@@ -16,11 +16,11 @@ from tree_sitter import Language, Node, Parser, Range
 from rlm_rag.errors import MissingExtraError
 from rlm_rag.indexes.cuts import Cut, without_bodies
 from rlm_rag.indexes.grammars import EXTRA, Grammar
-from rlm_rag.indexes.nesting import STATE, Source, nested, without_clauses
+from rlm_rag.indexes.macros import without_macros
+from rlm_rag.indexes.nesting import STATE, Source, nested, starts_of, without_clauses
 from rlm_rag.indexes.places import Place, PlaceQuery, told
-from rlm_rag.indexes.repairs import Branch, branches, repaired, without_macros
+from rlm_rag.indexes.repairs import Branch, branches, repaired
 from rlm_rag.indexes.skeleton import Definition, Row
-from rlm_rag.lines import line_starts
 
 MAX_DEFINITIONS = 50_000
 # Nodes looked at for what could not be read: more, and the text is of another language.
@@ -59,7 +59,8 @@ def parsed_rows(data: bytes, grammar: Grammar) -> list[Row]:
     """
     text = data.replace(b"\r", b"\n") if b"\r" in data and b"\n" not in data else data
     loaded = _loaded(grammar)
-    source = Source(text, text.split(b"\n"), line_starts(text), grammar)
+    lines = text.split(b"\n")
+    source = Source(text, lines, starts_of(lines), grammar)
     if grammar.preprocessed:
         found, broken = _preprocessed(loaded, source)
     else:
@@ -135,7 +136,7 @@ def _rows(nodes: Iterable[Node], source: Source, cut: Cut | None = None) -> set[
 
 def _preprocessed(loaded: _Loaded, source: Source) -> tuple[list[Place], set[int]]:
     """Do what `_read` does for the first branch of each conditional, and add the others."""
-    text = without_macros(source.text)
+    text, starts = without_macros(source.text, source.grammar.name)
     first, others = branches(text, source.grammar.name)
     found, broken = _read(loaded, first, source)
     for one in found:
@@ -147,6 +148,8 @@ def _preprocessed(loaded: _Loaded, source: Source) -> tuple[list[Place], set[int
         parser = Parser(loaded.parser.language, included_ranges=_ranges(others, source))
         beside = loaded.query.places(parser.parse(text).root_node)
         found = _joined(found, _of_branches(beside, others, text), source)
+    for one in found:
+        one.start = starts.get(one.start, one.start)
     return found, broken
 
 
