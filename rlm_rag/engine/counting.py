@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 
 from rlm_rag.models.base import Message
 from rlm_rag.models.image_tokens import likely_image_tokens, most_image_tokens
 from rlm_rag.models.tokens import IMAGE_TOKENS, most_message_tokens
-from rlm_rag.models.vocabularies import highest_message_tokens
+from rlm_rag.models.vocabularies import highest_message_tokens, lowest_message_tokens
 
 # Of shorter prompts what a chat template adds may be most: nothing is said of texts by them.
 _TELLING_TOKENS = 256
-# What a template adds at most, its own system prompt: 60 to 65 in gpt-oss's, 25 in Llama 3.1's.
-# More than that is the text's.
+# What a template mostly adds at most, its own system prompt: 60 to 65 in gpt-oss's, 25 in Llama
+# 3.1's. More than that is the text's, unless it is more than the text has bytes.
 _TEMPLATE_TOKENS = 64
+# Some add far more: xAI 113 to 680 to each prompt of a Grok 4 (its own figures of usage), Mistral
+# Small's some 160 and Devstral's some 900 to one without a system message.
+_LONG_TEMPLATE_TOKENS = 1_024
+_HAVE_LONG = re.compile("grok-(4|code)|mistral-?small|devstral|magistral", re.I)
+# More than this is none.
+_LONGEST_TEMPLATE_TOKENS = 2_048
+# An estimate is up to four times of what is counted (`models.tokens`).
+_LEAST_SHARE = 4
 # What it has around a message beyond the four that are counted: one in Llama 3's.
 _MORE_A_MESSAGE = 2
 # The next text may be a little worse.
@@ -25,15 +34,17 @@ class Counting:
     """How much more one model's provider counts than `count_message_tokens` does.
 
     What it counted more in any call so far is taken to be so in the next ones, but never as more
-    tokens than a prompt has bytes, which no byte-level tokenizer makes of it. Near a limit a
-    model whose template is not known, as `has_template` says, counts with a long one until it
-    has billed a prompt.
+    tokens than a prompt has bytes, which no byte-level tokenizer makes of it: more than those is
+    the template's. Near a limit a model whose template is not known, as `has_template` says,
+    counts with a long one until it has billed a prompt, those with a system message and those
+    without one each for themselves.
     """
 
     def __init__(self, model: str = "", *, has_template: bool = False) -> None:
         self._model = model
         self._has_template = has_template
-        self._shortest: tuple[int, int, tuple[Message, ...]] | None = None
+        self._shortest: dict[bool, tuple[int, int, tuple[Message, ...]]] = {}
+        self._template_room: dict[bool, int] = {}
         self._ratio = 1.0
         self._added = 0
         self._added_by_image = 0
@@ -44,17 +55,29 @@ class Counting:
         Of a prompt with images what was billed more is taken to be theirs.
         """
         images = images_of(messages)
-        if messages and not images and (not self._shortest or estimated < self._shortest[0]):
-            self._shortest = (estimated, billed, messages)
+        if messages and not images:
+            self._note(estimated, billed, messages)
         more = billed - self._of(estimated) - self._more(images, likely_image_tokens)
         if more <= 0:
             return
+        excess = billed - estimated
         if images:
             self._added_by_image += math.ceil(more / len(images))
+        elif messages and _is_template(excess, billed, messages):
+            self._added = max(self._added, excess)
         elif estimated >= _TELLING_TOKENS:
             self._ratio = max(self._ratio, _MARGIN * billed / estimated)
         else:
-            self._added = max(self._added, min(billed - estimated, _TEMPLATE_TOKENS))
+            self._added = max(self._added, min(excess, _TEMPLATE_TOKENS))
+
+    def _note(self, estimated: int, billed: int, messages: tuple[Message, ...]) -> None:
+        """Keep what tells most of the template: the bill for the prompt with the least text."""
+        kind, text_tokens = _has_system(messages), estimated // _LEAST_SHARE
+        room = self._template_room.get(kind, _LONGEST_TEMPLATE_TOKENS)
+        self._template_room[kind] = min(room, max(0, billed - text_tokens))
+        shortest = self._shortest.get(kind)
+        if shortest is None or estimated < shortest[0]:
+            self._shortest[kind] = estimated, billed, messages
 
     def estimated(self, estimated: int, messages: Sequence[Message]) -> int:
         """Return what the provider is to be expected to count in a prompt."""
@@ -68,8 +91,12 @@ class Counting:
 
         Images count as `most_image_tokens`.
         """
+        template = max(_template(messages), self._added)
+        if self._has_template:
+            room = self._template_room.get(_has_system(messages), _LONGEST_TEMPLATE_TOKENS)
+            template = max(template, room)
         images = self._more(images_of(messages), most_image_tokens)
-        return most_message_tokens(messages) + _template(messages) + images
+        return most_message_tokens(messages) + template + images
 
     def counted(self, messages: Sequence[Message], estimated: int, *, api_base: str | None) -> int:
         """Return what tokenizers make of a prompt at most, with what a template may add.
@@ -78,19 +105,31 @@ class Counting:
         loaded, it is halfway from what was `estimated` to one token a byte, which is 0.75 to 1.2
         of the highest count for what we count too low. Images count as `most_image_tokens`.
         """
-        template = self._added
-        if self._shortest is not None:
-            asked, billed, shortest = self._shortest
-            more = billed - self._highest(shortest, asked, api_base)
-            template = max(template, min(more, _template(shortest)))
-        elif self._has_template:
-            template = max(template, _template(messages))
         images = self._more(images_of(messages), most_image_tokens)
+        template = max(self._added, self._likely_template(messages, api_base))
         return self._highest(messages, estimated, api_base) + template + images
 
     def _highest(self, messages: Sequence[Message], estimated: int, api_base: str | None) -> int:
         highest = highest_message_tokens(messages, model=self._model, api_base=api_base)
         return (estimated + most_message_tokens(messages)) // 2 if highest is None else highest
+
+    def _likely_template(self, messages: Sequence[Message], api_base: str | None) -> int:
+        """What a template adds: what was billed, or else as much as those of such a name add."""
+        asked, billed, shortest = self._shortest.get(_has_system(messages), (0, 0, ()))
+        if not shortest:
+            return self._usual_template(messages) if self._has_template else 0
+        usual = self._usual_template(shortest)
+        more = billed - self._highest(shortest, asked, api_base)
+        if more > _LONGEST_TEMPLATE_TOKENS:
+            more = usual
+        if self._has_template:
+            # What was counted too high of the text hides as much of the template.
+            least = lowest_message_tokens(shortest, model=self._model, api_base=api_base)
+            more = max(more, min(billed - (asked if least is None else least), usual))
+        return more
+
+    def _usual_template(self, messages: Sequence[Message]) -> int:
+        return _LONG_TEMPLATE_TOKENS if _HAVE_LONG.search(self._model) else _template(messages)
 
     def _of(self, estimated: int) -> int:
         return math.ceil(estimated * self._ratio) + self._added
@@ -104,6 +143,16 @@ class Counting:
 
 def _template(messages: Sequence[Message]) -> int:
     return _TEMPLATE_TOKENS + _MORE_A_MESSAGE * len(messages)
+
+
+def _is_template(excess: int, billed: int, messages: Sequence[Message]) -> bool:
+    """Whether what was billed more must be a template's: more than there are bytes."""
+    return excess <= _LONGEST_TEMPLATE_TOKENS and billed > most_message_tokens(messages)
+
+
+def _has_system(messages: Sequence[Message]) -> bool:
+    """Whether a prompt has a system message, in whose place templates have one of their own."""
+    return bool(messages) and messages[0].role == "system"
 
 
 def images_of(messages: Sequence[Message]) -> tuple[str, ...]:

@@ -66,15 +66,31 @@ def highest_message_tokens(
     high rather than too low. None where a tokenizer cannot be loaded.
     """
     own = _own(model, api_base)
-    counts = [_vocabulary(name) for name in (NAMES if own is None else (own,))]
-    if any(count is None for count in counts):
+    if (known := _known(own)) is None:
         return None
-    known = [count for count in counts if count is not None]
     texts = [_decodable(message.content) for message in messages]
     highest = _highest(known, texts)
     if own is None:
         highest = max(highest, _highest(known, texts, apart=_DIGITS), _unseen(known, texts, model))
     return framing_tokens(messages) + highest
+
+
+def lowest_message_tokens(
+    messages: Sequence[Message], *, model: str, api_base: str | None = None
+) -> int | None:
+    """The fewest tokens that one of these tokenizers makes of a chat prompt, else as above."""
+    if (known := _known(_own(model, api_base))) is None:
+        return None
+    texts = [_decodable(message.content) for message in messages]
+    lowest = min(sum(_counted(count, text) for text in texts) for count in known)
+    return framing_tokens(messages) + lowest
+
+
+def _known(own: str | None) -> Sequence[Count] | None:
+    """The tokenizers to count by, a model's `own` or all; None where one cannot be loaded."""
+    counts = [_vocabulary(name) for name in (NAMES if own is None else (own,))]
+    known = [count for count in counts if count is not None]
+    return known if len(known) == len(counts) else None
 
 
 def _unseen(counts: Sequence[Count], texts: Sequence[str], model: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rlm_rag.engine.counting import Counting
 from rlm_rag.models.base import Message
 from rlm_rag.models.tokens import most_message_tokens
@@ -67,3 +69,39 @@ def test_with_care_a_template_counts_until_a_prompt_was_billed_and_then_as_it_wa
     assert careful(served, "Hi", "there") == bare + 10
     served.learn(200, 10**6, (Message("user", "Ho"),))
     assert careful(served, "Hi", "there") == bare + 64 + 2
+
+
+HELLO = (Message("user", "Hello, who are you?"),)
+TOLD = (Message("system", "Be brief."), *HELLO)
+
+
+def test_a_template_of_more_tokens_than_a_prompt_has_bytes_is_counted_in_full() -> None:
+    counting = Counting("some/model", has_template=True)
+    counting.learn(12, 690, HELLO)
+    assert counting.estimated(12, HELLO) == 690
+    assert counting.estimated(2_000, LONG) == 2_678
+    assert counting.most(LONG) >= MOST + 678
+    assert counting.counted(LONG, 1, api_base="http://127.0.0.1:1/v1") >= 2_000 + 678
+
+
+@pytest.mark.parametrize(("model", "least"), [("xai/grok-4-fast", 680), ("some/model", 66)])
+def test_what_a_template_adds_without_a_system_message_is_not_known_by_one(
+    model: str, least: int
+) -> None:
+    counting = Counting(model, has_template=True)
+    assert counting.most(LONG) >= MOST + 2_048
+    counting.learn(20, 21, TOLD)
+    assert counting.most(TOLD) == most_message_tokens(TOLD) + 64 + 2 * 2
+    assert counting.most(LONG) >= MOST + 2_048
+    bare = careful(Counting(model), "Hi")
+    assert careful(counting, "Hi") >= bare + least
+    counting.learn(20, 21, HELLO)
+    assert careful(counting, "Hi") < bare + 64
+
+
+def test_a_prompt_that_we_count_too_high_tells_of_no_shorter_template() -> None:
+    # A token for three digits, as cl100k has it: we count one for each near a limit.
+    numbers = (Message("user", "1234567890" * 60),)
+    counting = Counting("some/model", has_template=True)
+    counting.learn(450, 7 + 200 + 40, numbers)
+    assert careful(counting, "Hi") >= careful(Counting("some/model"), "Hi") + 40

@@ -393,3 +393,39 @@ def test_images_pass_no_limit_either(tokens: int) -> None:
     assert all(isinstance(each, Completion | LimitReached) for each in outcomes)
     assert len(sent) == min(4, tokens // 25_710)
     assert provider.billed <= tokens
+
+
+class LongTemplate:
+    """Bills 680 tokens for what it puts before each prompt, as xAI does for a Grok 4."""
+
+    name = "grok-4"
+
+    def __init__(self) -> None:
+        self.billed = 0
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        assert request.max_output_tokens is not None
+        usage = Usage(1, input_tokens=690, output_tokens=request.max_output_tokens)
+        self.billed += usage.input_tokens + usage.output_tokens
+        await asyncio.sleep(1)
+        return Completion("reply", usage, self.name)
+
+
+@pytest.mark.parametrize("model", ["xai/grok-4", "served/elsewhere"])
+@pytest.mark.parametrize("tokens", [3_000, 8_000, 14_000])
+def test_long_templates_pass_no_limit_either(model: str, tokens: int) -> None:
+    provider = LongTemplate()
+
+    async def run() -> list[object]:
+        calls = calls_of("r", Budget(Limits(tokens=tokens), keeps_final=False), Limits())
+        counting = Counting(model, has_template=True)
+        priced = PricedModel(provider, ModelFacts(), Limiter(16), counting=counting)
+        asked = [
+            calls.complete(priced, [Message("user", f"{n}")], role="sub", max_output_tokens=300)
+            for n in range(20)
+        ]
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    outcomes = run_virtually(run())
+    assert all(isinstance(each, Completion | LimitReached) for each in outcomes)
+    assert tokens - 1_100 <= provider.billed <= tokens
