@@ -38,17 +38,27 @@ _DIGITS = re.compile("[0-9]+")
 # Claude's from Opus 4.7 on make up to 1.46 tokens for one of those before (English and German
 # prose, by Anthropic's own counts), and these up to 1.3 for one of cl100k's.
 _CLAUDE, _CLAUDE_SHARE = re.compile("claude", re.I), 2
-# Vocabularies of 32,000, Llama 2's and Mistral's of 2023 and what was made from those, make up
-# to 1.09 tokens of these tokenizers' one (source code), and join neither spaces nor the bytes of
-# a character that they do not have: all beyond the Latin, Greek and Cyrillic letters.
+# Vocabularies of 32,000 (Llama 2's, Mistral's until 2024, what was made from those) and of 50,000
+# (GPT-2's, NeoX's, StarCoder's, Granite's until its fourth) make up to 1.18 tokens of these
+# tokenizers' one (capitals at random), and mostly join neither spaces nor rules of a table nor the
+# bytes of a character beyond ASCII: Russian, Chinese and Korean have twice as many with GPT-2's.
 _SMALL, _SMALL_SHARE = (
     re.compile(
-        r"llama-?2|codellama|vicuna|mistral-7b|open-mistral|mixtral|zephyr|phi-?3|tinyllama|yi-34b",
+        r"llama-?2|code-?llama|vicuna|alpaca|wizard|mythomax|xwin|solar|openchat|starling|zephyr"
+        r"|hermes-2|openhermes|neural-?chat|dolphin-(?:mi|phi)|\borca|sqlcoder|mathstral|codestral"
+        r"|mixtral|mistral(?:$|[-:](?:7b|8x|instruct|latest|tiny|v0))|mistral-(?:small|large)-24\d\d"
+        r"|phi-?[1-3]|tinyllama|\byi-|\byi:|\bgpt-?2\b|gpt-?neo|gpt-?j|pythia|olmo(?!-?[23])|falcon"
+        r"|stablelm|starcoder|smollm|granite(?!-?4)|codegen|\bmpt-",
         re.I,
     ),
-    1.15,
+    1.2,
 )
-_APART_IN_SMALL = re.compile(r"[0-9]+|\s{2,}|[^\u0000-\u052f]+")
+_APART_IN_SMALL = re.compile(r"[0-9]+|\s{2,}|[!-/:-@\[-`{-~]{4,}|[^\x00-\x7f]+")
+# Gemma's, which is Gemini's too, has up to 1.08 for Korean syllables at random, a token for each
+# line end between spaces, and shorter ones for rows of one sign: 1.09 for source code, 2 to 3 for
+# rules and blank lines.
+_GEMMA, _GEMMA_SHARE = re.compile("gemma|gemini", re.I), 1.15
+_APART_IN_GEMMA = re.compile(r"[0-9\n\r\t]+|\s{16,}|[!-/:-@\[-`{-~]{8,}")
 _LOADING = threading.Lock()
 
 
@@ -59,11 +69,11 @@ def highest_message_tokens(
 
     Of a model that OpenAI serves its own tokenizer counts alone; else cl100k, o200k, DeepSeek's
     and an older one of Claude's, each as it is and with a token for each digit, as Qwen's,
-    Gemma's and Mistral's have it. For a model that is called a Claude twice that; for one with
-    a vocabulary of 32,000 more, and a token for each byte of Chinese and the like. Texts that
-    look like control tokens are counted as text, images as in `count_message_tokens`. Texts
-    beyond 8,192 characters are counted in parts, with one token for each cut besides: 0.1 % too
-    high rather than too low. None where a tokenizer cannot be loaded.
+    Gemma's and Mistral's have it. For a model that is called a Claude twice that; for a Gemma, a
+    Gemini and those with a small vocabulary more, and a token for each byte of what such a one
+    does not join. Texts that look like control tokens are counted as text, images as in
+    `count_message_tokens`. Texts beyond 8,192 characters are counted in parts, with one token for
+    each cut besides: 0.1 % too high rather than too low. None where a tokenizer cannot be loaded.
     """
     own = _own(model, api_base)
     if (known := _known(own)) is None:
@@ -99,6 +109,8 @@ def _unseen(counts: Sequence[Count], texts: Sequence[str], model: str) -> int:
         return _CLAUDE_SHARE * _highest(counts, texts)
     if _SMALL.search(model):
         return math.ceil(_SMALL_SHARE * _highest(counts, texts, apart=_APART_IN_SMALL))
+    if _GEMMA.search(model):
+        return math.ceil(_GEMMA_SHARE * _highest(counts, texts, apart=_APART_IN_GEMMA))
     return 0
 
 

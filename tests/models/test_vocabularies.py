@@ -85,7 +85,14 @@ SOURCE = (
 )
 
 
-# Counted with Qwen2.5-Coder's tokenizer, Mistral's Tekken of 2024 and its first one.
+RULES = ("-" * 78 + "\n") * 20
+BLANK = "\n \n  \n" * 100
+RUSSIAN = "Поиск по документам возвращает строки с номерами. " * 10
+KOREAN = "검색 증강 생성은 외부 지식을 언어 모델과 결합하는 기술입니다. " * 10
+
+
+# Counted with the tokenizers of Qwen2.5-Coder, Mistral's Tekken of 2024 and its first one,
+# Gemma 3, Llama 2 and GPT-2.
 @pytest.mark.parametrize(
     ("model", "text", "tokens"),
     [
@@ -96,6 +103,13 @@ SOURCE = (
         ("ollama/mistral-7b", SOURCE, 1_230),
         ("together_ai/mistralai/Mixtral-8x7B-v0.1", SPACED, 600),
         ("ollama/llama2", CHINESE, 29),
+        ("ollama/llama2", BLANK, 501),
+        ("ollama/mistral", SOURCE, 1_230),
+        ("openrouter/gryphe/mythomax-l2-13b", KOREAN, 401),
+        ("gemini/gemini-2.5-pro", SOURCE, 1_210),
+        ("vertex_ai/gemini-2.5-pro", BLANK, 401),
+        ("watsonx/ibm/granite-3-8b-instruct", RUSSIAN, 511),
+        ("ollama/starcoder2", KOREAN, 760),
     ],
     ids=itertools.count(),
 )
@@ -105,6 +119,24 @@ def test_tokenizers_whose_files_are_not_here_make_no_more_of_a_text(
     highest = counted(text, model=model)
     assert highest is not None
     assert tokens <= highest - FRAME <= 4 * tokens
+
+
+@pytest.mark.parametrize(("model", "tokens"), [("ollama/llama2", 121), ("ollama/gemma3", 120)])
+def test_rules_of_a_table_are_not_taken_for_few_tokens(model: str, tokens: int) -> None:
+    highest = counted(RULES, model=model)
+    assert highest is not None and highest - FRAME >= tokens
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *("mistral/open-mistral-nemo", "mistral/mistral-small-latest", "openai/prompt-mpt"),
+        *("watsonx/ibm/granite-4-h-small", "openrouter/allenai/olmo-3-32b", "openai/gpt-oss-20b"),
+        *("mistral/mistral-small-24b-instruct-2501", "azure_ai/phi-4", "groq/llama-3.2-3b"),
+    ],
+)
+def test_no_other_name_is_taken_for_one_of_a_small_vocabulary(model: str) -> None:
+    assert counted(CHINESE, model=model) == 30 + FRAME
 
 
 @pytest.mark.parametrize("text", ["Beautiful is better than ugly.\n" * 40, CHINESE])
