@@ -463,5 +463,6 @@ def _priced(usage: Usage, facts: ModelFacts) -> Usage:
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
             cached_tokens=usage.cached_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
         ),
     )

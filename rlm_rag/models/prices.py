@@ -23,6 +23,9 @@ with. A larger text is then cut more often than it needs to be, never refused.""
 
 _TABLE_NAME = "model_prices_and_context_window_backup.json"
 _TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
+# Models that search by themselves: each search has a fee beside the tokens, by a number of
+# searches and a price that nobody tells before.
+_SEARCHES = re.compile("sonar|pplx|search-(?:preview|api)|deep-research")
 _LANGUAGE_MODES = frozenset({"chat", "completion", "responses"})
 
 
@@ -40,25 +43,40 @@ class PriceTier:
 class Price:
     """US dollars a token. `cached_usd` is for prompt tokens that the provider had cached.
 
-    `tiers` replace the base figures for long prompts, in rising order.
+    `tiers` replace the base figures for long prompts, in rising order. Where a model reasons, all
+    of its reply costs `reasoning_usd`, if that is more (Qwen's at DashScope).
     """
 
     input_usd: float
     output_usd: float
     cached_usd: float
     tiers: tuple[PriceTier, ...] = ()
+    reasoning_usd: float = 0.0
 
-    def usd(self, *, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
-        """The cost of one request; `input_tokens` include the cached ones."""
+    def usd(
+        self,
+        *,
+        input_tokens: int,
+        output_tokens: int,
+        cached_tokens: int = 0,
+        reasoning_tokens: int | None = None,
+    ) -> float:
+        """The cost of one request; `input_tokens` include the cached ones.
+
+        `reasoning_tokens` are those of the output, None where that is not known yet.
+        """
         rates: Price | PriceTier = self
         for tier in self.tiers:
             if input_tokens > tier.above_input_tokens:
                 rates = tier
         cached = min(cached_tokens, input_tokens)
+        output_usd = rates.output_usd
+        if reasoning_tokens != 0:
+            output_usd = max(output_usd, self.reasoning_usd)
         return (
             (input_tokens - cached) * rates.input_usd
             + cached * rates.cached_usd
-            + output_tokens * rates.output_usd
+            + output_tokens * output_usd
         )
 
 
@@ -103,7 +121,7 @@ def facts_of(model: str, *, api_base: str | None = None, price: Price | None = N
 
     `price` overrides the table. Servers on this machine, Ollama's anywhere, `offline`,
     `scripted:` and `replay:` cost nothing; a server elsewhere has a known price only where its
-    host is a known provider's.
+    host is a known provider's. That of a model which searches by itself is not known.
     Reads a 3.4 MB table once (about 40 ms); needs no network.
     """
     if model == "offline":
@@ -120,7 +138,7 @@ def facts_of(model: str, *, api_base: str | None = None, price: Price | None = N
         return ModelFacts(price=price or FREE)
     entry = _entry(model, api_base)
     return ModelFacts(
-        price=price or _price(entry),
+        price=price or (None if _SEARCHES.search(model) else _price(entry)),
         context_window=_count(entry.get("max_input_tokens")) or _count(entry.get("max_tokens")),
         max_output_tokens=_count(entry.get("max_output_tokens")),
         # The table names what a model can do, and is silent on what it cannot.
@@ -203,11 +221,13 @@ def _price(entry: Mapping[str, Any]) -> Price | None:
     if not _is_amount(input_usd) or not _is_amount(output_usd):
         return None
     cached_usd = entry.get("cache_read_input_token_cost")
+    reasoning_usd = entry.get("output_cost_per_reasoning_token")
     return Price(
         input_usd=float(input_usd),
         output_usd=float(output_usd),
         cached_usd=float(cached_usd) if _is_amount(cached_usd) else float(input_usd),
         tiers=_tiers(entry, float(output_usd)),
+        reasoning_usd=float(reasoning_usd) if _is_amount(reasoning_usd) else 0.0,
     )
 
 

@@ -116,7 +116,10 @@ def _usage_of(usage: object, text: str, asked: Asked) -> Usage:
         usd=None
         if asked.price is None
         else asked.price.usd(
-            input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached_tokens
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cached_tokens=cached_tokens,
+            reasoning_tokens=reasoning,
         ),
     )
 

@@ -83,6 +83,24 @@ def test_a_long_prompt_is_charged_by_its_tier() -> None:
     assert [tier.above_input_tokens for tier in gemini.tiers] == [200_000]
 
 
+def test_a_reply_that_may_reason_costs_what_reasoning_does() -> None:
+    price = facts_of("dashscope/qwen-turbo").price
+    assert price is not None and price.reasoning_usd > price.output_usd
+    asked = {"input_tokens": 0, "output_tokens": 1_000_000}
+    assert price.usd(**asked) == pytest.approx(0.5)
+    assert price.usd(**asked, reasoning_tokens=10) == pytest.approx(0.5)
+    assert price.usd(**asked, reasoning_tokens=0) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    "name", ["perplexity/sonar-pro", "gpt-4o-search-preview", "gpt-5-search-api"]
+)
+def test_what_searches_by_itself_has_fees_and_so_no_known_price(name: str) -> None:
+    facts = facts_of(name)
+    assert facts.price is None and facts.context_window
+    assert facts_of(name, price=parse_price("1/2")).price == Price(1e-6, 2e-6, 1e-6)
+
+
 def test_a_price_is_read_in_dollars_per_million_tokens() -> None:
     assert parse_price("0.25/2") == Price(0.25e-6, 2e-6, 0.25e-6)
     assert parse_price("0.5/0.25/2") == Price(0.5e-6, 2e-6, 0.25e-6)
