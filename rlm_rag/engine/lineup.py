@@ -47,12 +47,17 @@ _OWN_PARAMETERS = frozenset(
         *("max_new_tokens", "max_tokens_to_sample", "maxOutputTokens", "max_length"),
         *("n_predict", "num_predict", "generation_config", "generationConfig"),
         *("best_of", "candidate_count", "candidateCount", "num_return_sequences"),
+        # What has a provider search, and put what it finds into the prompt; other models.
+        *("plugins", "search_parameters", "enable_search", "models", "prediction"),
     }
 )
 # Parameters whose own are sent beside all others, or in the place of them.
 _BODIES = frozenset({"extra_body", "options"})
-# With it other prices hold than those of the table.
-_TIER = "service_tier"
+# With them other prices hold than those of the table: tiers, Anthropic's fast mode and regions,
+# and what is written to its cache.
+_PRICED_APART = frozenset(
+    {"service_tier", "speed", "inference_geo", "cache_control", "cache_control_injection_points"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,7 +348,7 @@ def _check_extra(extra: Mapping[str, Any], *, by_table: bool) -> None:
                 hint="limits, temperature, models and addresses have options of their own; "
                 "a model option is for example top_p=0.9 or reasoning_effort=low",
             )
-        if by_table and name == _TIER:
+        if by_table and name in _PRICED_APART:
             raise UsageError(
                 f"the price of a {name} is not known, so a limit in dollars cannot be kept",
                 hint="give it: --price INPUT/OUTPUT, in dollars a million tokens",

@@ -280,6 +280,7 @@ def test_a_known_model_without_eyes_is_refused_an_image(
     [
         *("model", "max_tokens", "n", "api_key", "mock_response", "a b"),
         *("n_predict", "max_new_tokens", "best_of", "generationConfig", "web_search_options"),
+        *("plugins", "search_parameters", "enable_search", "models", "prediction"),
     ],
 )
 def test_what_would_break_a_limit_or_a_key_is_no_model_option(
@@ -301,6 +302,24 @@ def test_a_service_tier_needs_a_price_under_a_limit_in_money(
     for limits, price in ((Limits(), None), (Limits(usd=1.0), "1/2")):
         assert play(openai_server, corpus, limits=limits, price=price, **given).text == "x"
         assert openai_server.received[-1].json["extra_body"] == tier
+
+
+@pytest.mark.parametrize(
+    "name", ["speed", "inference_geo", "cache_control", "cache_control_injection_points"]
+)
+def test_what_changes_a_price_needs_one_under_a_limit_in_money(
+    corpus: SearchableCorpus, name: str
+) -> None:
+    options = {"extra_body": {name: "fast"}}
+    with pytest.raises(UsageError, match=f"price of a {name} is not known"):
+        rlm_rag.ask(
+            corpus,
+            QUESTION,
+            model="openai/gpt-4o",
+            model_options=options,
+            limits=Limits(usd=1.0),
+            trace=False,
+        )
 
 
 def test_identical_prompts_of_a_batch_are_sent_once(
