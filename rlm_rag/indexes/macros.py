@@ -40,7 +40,7 @@ _BUILT_IN = (
 _NO_TYPE = rb"(?!(?:return|operator|const|volatile|delete|new|and|or|final|override|noexcept)\b)"
 _GENERIC = rb"(?:<[^<>;(){}]*+(?:<[^<>;(){}]*+>[^<>;(){}]*+){0,5}+>[\w:]*+)?+"
 _TYPE_AND_NAME = (
-    _NO_TYPE + rb"[A-Za-z_:][\w:]*+" + _GENERIC + rb"(?:\s*+[*&]++\s*+|\s++)(?:const\s++)?+"
+    _NO_TYPE + rb"[A-Za-z_:][\w:]*+(?<!:)" + _GENERIC + rb"(?:\s*+[*&]++\s*+|\s++)(?:const\s++)?+"
     # A name like a macro's may be one behind the name.
     rb"(?:operator\b|(?:%b\s++)?+(?!%b)%b[A-Za-z_~][\w:~]*+\s*+[(;=\[{,)])"
     % (_NAME, _NAME, _NO_TYPE)

@@ -52,6 +52,7 @@ KEPT = (
     "#define API\nint x;",
     "#undef API\nint x;",
     "  return CALL(x);",
+    "TEMPLATE_HEAD\nCLASS_NAME::\nheap() : b(x) {\n}",
     "void f() { DWORD x; }",
 )
 PIECES = (
