@@ -11,6 +11,8 @@ from rlm_rag.errors import SourceError
 from rlm_rag.loaders.text import SNIFF_BYTES, is_binary
 
 FOLDER_REASON = "a folder, not a file"
+LINK_REASON = "symbolic link"
+GONE_REASON = "no longer there"
 CHECK_FILE_HINT = "Check the file and its permissions."
 
 _START_BYTES = 1 << 18
@@ -23,7 +25,7 @@ _FLAGS = (
     | getattr(os, "O_NONBLOCK", 0)
 )
 _KINDS = {
-    stat.S_IFLNK: "symbolic link",
+    stat.S_IFLNK: LINK_REASON,
     stat.S_IFIFO: "named pipe",
     stat.S_IFSOCK: "socket",
     stat.S_IFCHR: "device",
@@ -72,9 +74,9 @@ def too_large_reason(limit: int) -> str:
 def failure_reason(error: OSError) -> str:
     """Say in a few words why a file or folder could not be read."""
     if error.errno == errno.ENOENT:
-        return "no longer there"
+        return GONE_REASON
     if error.errno == errno.ELOOP:
-        return _KINDS[stat.S_IFLNK]
+        return LINK_REASON
     return f"not readable: {error.strerror or type(error).__name__}"
 
 

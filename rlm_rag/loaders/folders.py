@@ -17,7 +17,8 @@ class Listed(NamedTuple):
     """What a folder holds besides plain files and folders; `special` with what each of them is.
 
     `ignore_files` are those of `OWN_IGNORE_FILES` that may be there, `rules` these and git's.
-    `folders` are those in it but git's own, by which `is_repository` tells one.
+    `folders` are those in it but git's own, by which `is_repository` tells one. `contents` is all
+    else that it holds, as `entries_of` takes it apart.
     """
 
     links: Collection[str] = ()
@@ -26,8 +27,11 @@ class Listed(NamedTuple):
     rules: Sequence[str] = ()
     folders: Sequence[str] = ()
     is_repository: bool = False
+    contents: str = ""
 
 
+# Each is before a name.
+FILE, LINK, FOLDER, SPECIAL = "fldo"
 _NOTHING = Listed()
 _RULES = (*GIT_IGNORE_FILES, *OWN_IGNORE_FILES)
 _REPOSITORY = ".git"
@@ -93,7 +97,13 @@ class Folders:
             self.report.skip(printable_path(path), reason)
 
 
+def entries_of(contents: str) -> set[str]:
+    """Return the names of what a folder holds, each after the letter that says what it is."""
+    return set(contents.split("/")) if contents else set()
+
+
 def _list(folder: str) -> Listed | None:
+    contents: list[str] = []
     links: list[str] = []
     special: list[tuple[str, str]] = []
     rules: list[str] = []
@@ -102,22 +112,28 @@ def _list(folder: str) -> Listed | None:
     try:
         with os.scandir(folder or "/") as entries:
             for entry in entries:
-                is_repository = is_repository or entry.name == _REPOSITORY
-                if entry.is_file(follow_symlinks=False):
-                    if entry.name in _RULES:
-                        rules.append(entry.name)
+                name = entry.name
+                if name == _REPOSITORY:
+                    is_repository = True
+                elif entry.is_file(follow_symlinks=False):
+                    contents.append(FILE + name)
+                    if name in _RULES:
+                        rules.append(name)
                 elif entry.is_symlink():
-                    links.append(entry.name)
+                    contents.append(LINK + name)
+                    links.append(name)
                 elif entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.name)
+                    contents.append(FOLDER + name)
+                    folders.append(name)
                 else:
+                    contents.append(SPECIAL + name)
                     reason = kind_reason(entry.stat(follow_symlinks=False).st_mode)
-                    special.append((entry.name, reason))
+                    special.append((name, reason))
     except OSError:
         return None
-    if not (links or special or rules or folders or is_repository):
+    if not (contents or is_repository):
         return _NOTHING
     # The later file's rules are over the earlier's.
-    folders = [name for name in folders if name != _REPOSITORY]
     own = [name for name in OWN_IGNORE_FILES if name in rules]
-    return Listed(frozenset(links), sorted(special), own, rules, folders, is_repository)
+    all_of_it = "/".join(contents)
+    return Listed(frozenset(links), sorted(special), own, rules, folders, is_repository, all_of_it)

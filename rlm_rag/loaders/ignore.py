@@ -12,6 +12,7 @@ from rlm_rag.loaders.files import read_regular
 
 GIT_IGNORE_FILES = (".gitignore",)
 OWN_IGNORE_FILES = (".ignore", ".rlmignore")
+OWN_IGNORE_REASON = f"ignored by {' or '.join(OWN_IGNORE_FILES)}"
 _MAX_IGNORE_FILE_BYTES = 1 << 20
 # Paths are no longer (PATH_MAX of Linux), and a pattern takes time by the square of its length.
 _MAX_PATTERN_CHARS = 4096

@@ -15,6 +15,7 @@ from rlm_rag.loaders.amending import amend
 from rlm_rag.loaders.begun import Begun, open_begun
 from rlm_rag.loaders.kept_corpus import KeptCorpus, KeptPlace, keep, keep_again, stamp
 from rlm_rag.loaders.kept_table import CorpusVersion, Outcome
+from rlm_rag.loaders.listing import LeftOut
 from rlm_rag.loaders.memory import FileMemory, ReadFile
 from rlm_rag.loaders.options import Entry, LoadReport
 from rlm_rag.loaders.witness import Sighting, witness_of
@@ -113,17 +114,17 @@ def _amended(
     outcome = before.outcome()
     if outcome is None:
         return False
-    amended = amend(before, reading.sightings[0].intake, packed_path)
+    amended = amend(before, outcome, reading.sightings[0], packed_path)
     if amended is None:
         return False
-    report = reading.report
-    report.skipped[:], report.warnings[:] = outcome.skipped, outcome.warnings
-    if not amended.statuses:
+    report, now = reading.report, amended.outcome
+    report.skipped[:], report.warnings[:] = now.skipped, now.warnings
+    if not amended.rows and now.witness == outcome.witness:
         kept.mark_used(place.folder)
     elif _has_room(packed_path if amended.has_new_texts else before.path):
         new_path = packed_path if amended.has_new_texts else None
         with _told_if_not(place.folder, report):
-            keep_again(place, before, amended.statuses, stamp=stamp(), packed_path=new_path)
+            keep_again(place, before, amended.rows, now, stamp=stamp(), packed_path=new_path)
     _end(before, None if amended.has_new_texts else packed_path)
     return True
 
@@ -173,8 +174,12 @@ def _outcome_of(reading: Reading) -> Outcome | None:
         witness = witness_of(reading.sightings, reading.memory.settled_before_ns)
     if witness is None:
         return None
-    report = reading.report
-    return Outcome(witness, tuple(report.skipped), tuple(report.warnings))
+    report, first = reading.report, reading.sightings[0]
+    is_alone = len(reading.sightings) == 1 and not first.is_prefixed and not first.own
+    left_out = None
+    if is_alone and first.listing is not None:
+        left_out = LeftOut(first.listing.ignored, first.listing.outside)
+    return Outcome(witness, report.skipped[:], report.warnings[:], left_out)
 
 
 def _has_room(packed_path: Path) -> bool:

@@ -13,10 +13,11 @@ import shutil
 import struct
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,17 +26,19 @@ from rlm_rag.corpus import Skipped
 from rlm_rag.errors import PackedCorpusError
 from rlm_rag.loaders.documents import parser_packages
 from rlm_rag.loaders.installed import release_of
+from rlm_rag.loaders.kept_rows import ODD, PLACE_NUMBERS, RowChanges, Rows
 from rlm_rag.loaders.kept_table import (
-    ODD,
     PACKED_SUFFIX,
-    PLACE_NUMBERS,
     CorpusVersion,
     Outcome,
     encoded_table,
     first_documents,
+    outcome_rows,
     packed_name,
     read_table,
+    rows_told,
     split_names,
+    told_outcome,
     written_table,
 )
 from rlm_rag.loaders.memory import (
@@ -44,7 +47,6 @@ from rlm_rag.loaders.memory import (
     ReadFile,
     differing,
 )
-from rlm_rag.loaders.witness import Witness
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.packing import StoredText
 
@@ -94,13 +96,14 @@ class KeptCorpus:
         self.is_begun = is_begun
         self.name = str(told["packed"])
         self.told = told
-        self._locations, self._paths = split_names(told["locations"]), split_names(told["paths"])
-        places_at = STATUS_NUMBERS * len(self._locations)
-        self._statuses = numbers[:places_at]
-        seen_at = places_at + PLACE_NUMBERS * len(self._locations)
-        self._places, self._seen = numbers[places_at:seen_at], numbers[seen_at:]
-        if len(self._places) != PLACE_NUMBERS * len(self._paths):
+        locations, paths = split_names(told["locations"]), split_names(told["paths"])
+        places_at = STATUS_NUMBERS * len(locations)
+        seen_at = places_at + PLACE_NUMBERS * len(locations)
+        places, self._seen = numbers[places_at:seen_at], numbers[seen_at:]
+        if len(places) != PLACE_NUMBERS * len(paths):
             raise PackedCorpusError("The table of the kept corpus is damaged.")
+        odd = {name: told[name] for name in ODD}
+        self._rows = Rows(locations, paths, numbers[:places_at], places, odd)
         # The rows of files that are not one document of which nothing was told.
         self._odd = {int(row) for name in ODD for row in told[name]}
 
@@ -131,57 +134,80 @@ class KeptCorpus:
     @property
     def file_count(self) -> int:
         """How many files it remembers."""
-        return len(self._rows)
+        return len(self._rows.paths)
+
+    @property
+    def locations(self) -> Sequence[str]:
+        """Where its files are, by their rows."""
+        return self._rows.locations
 
     def outcome(self) -> Outcome | None:
-        """Return what the load told that made it, where the same files would be listed now.
-
-        It is told again where these are the same, too; None where that is not known.
-        """
+        """Return what the load told that made it, and what tells if it holds; None if unknown."""
         told = self.told.get("outcome")
         if told is None:
             return None
         try:
-            paths, absent = split_names(told["paths"]), split_names(told["absent"])
-            witness = Witness(told["environment"], paths, self._seen, absent)
-            if not witness.holds():
-                return None
-            return Outcome(witness, [Skipped(*one) for one in told["skipped"]], told["warnings"])
+            return told_outcome(told, self._seen)
         except (KeyError, TypeError, ValueError, AttributeError):
             # Of somebody's making.
             return None
 
     def changed(self, most: int) -> list[KeptFile] | None:
         """Return which files have another status now; None where they are more than `most`."""
-        rows = differing(self._locations, self._statuses, most=most)
+        rows = differing(self._rows.locations, self._rows.statuses, most=most)
         if len(rows) > most:
             return None
-        return [self._file(row) for row in rows]
+        return [self.file(row) for row in rows]
 
-    def numbers_with(self, statuses: Mapping[int, Sequence[int]]) -> array[int]:
-        """Return the numbers of its table, with other statuses in some rows."""
-        numbers = self._statuses[:]
-        for row, status in statuses.items():
-            numbers[STATUS_NUMBERS * row : STATUS_NUMBERS * (row + 1)] = array("q", status)
-        return numbers + self._places + self._seen
+    def amended(self, changes: RowChanges, outcome: Outcome) -> tuple[array[int], dict[str, Any]]:
+        """Return the numbers of its table, and what it tells, after some changes."""
+        rows = self._rows.after(changes)
+        told = self.told | rows_told(rows) | {"outcome": outcome_rows(outcome)}
+        return rows.statuses + rows.places + outcome.witness.statuses, told
 
-    def _file(self, row: int) -> KeptFile:
-        first, count = self._places[PLACE_NUMBERS * row : PLACE_NUMBERS * (row + 1)]
+    def file(self, row: int) -> KeptFile:
+        """Return the file of a row."""
+        rows = self._rows
+        first, count = rows.places[PLACE_NUMBERS * row : PLACE_NUMBERS * (row + 1)]
         is_plain = row not in self._odd and count == 1
-        return KeptFile(row, self._locations[row], self._paths[row], first if is_plain else None)
+        return KeptFile(row, rows.locations[row], rows.paths[row], first if is_plain else None)
+
+    def is_only_skipped(self, row: int) -> bool:
+        """Tell whether a file came to no document, which is all that is told of it."""
+        told, key = self.told, str(row)
+        count = self._rows.places[PLACE_NUMBERS * row + 1]
+        return not count and len(told["skipped"].get(key, ())) == 1 and key not in told["warnings"]
+
+    def files_in_order(self) -> list[tuple[str, int]] | None:
+        """Return the files that came to documents, by their paths, each with its first document.
+
+        None where their documents are in another order, or not all of the corpus.
+        """
+        rows = self._rows
+        firsts, counts = rows.places[::PLACE_NUMBERS], rows.places[1::PLACE_NUMBERS]
+        placed = zip(rows.paths, firsts, counts, strict=True)
+        files = sorted((path, first) for path, first, count in placed if count)
+        is_sorted = all(one[1] < other[1] for one, other in pairwise(files))
+        return files if is_sorted and sum(counts) == len(self.packed) else None
+
+    def skips_by_their_paths(self) -> bool:
+        """Tell whether of a file that was skipped the path is told, and of no part of one."""
+        paths, told = self._rows.paths, self.told["skipped"]
+        return all(one[0] == paths[int(row)] for row, skips in told.items() for one in skips)
 
     @cached_property
-    def _rows(self) -> dict[str, _Row]:
-        paths = self._paths
-        statuses = (self._statuses[column::STATUS_NUMBERS] for column in range(STATUS_NUMBERS))
-        places = (self._places[column::PLACE_NUMBERS] for column in range(PLACE_NUMBERS))
-        rows = zip(paths, zip(*statuses, strict=True), *places, range(len(paths)), strict=True)
-        return dict(zip(self._locations, rows, strict=True))
+    def _by_location(self) -> dict[str, _Row]:
+        rows = self._rows
+        statuses = (rows.statuses[column::STATUS_NUMBERS] for column in range(STATUS_NUMBERS))
+        places = (rows.places[column::PLACE_NUMBERS] for column in range(PLACE_NUMBERS))
+        numbers = range(len(rows.paths))
+        found = zip(rows.paths, zip(*statuses, strict=True), *places, numbers, strict=True)
+        return dict(zip(rows.locations, found, strict=True))
 
     def recall(
         self, location: str, path: str, status: FileStatus
     ) -> tuple[ReadFile, list[StoredText]] | None:
-        row = self._rows.get(location)
+        row = self._by_location.get(location)
         if row is None:
             return None
         kept_path, kept_status, first, parts, number = row
@@ -248,21 +274,23 @@ def keep(
 def keep_again(
     place: KeptPlace,
     before: KeptCorpus,
-    statuses: Mapping[int, Sequence[int]],
+    changes: RowChanges,
+    outcome: Outcome,
     *,
     stamp: bytes,
     packed_path: Path | None,
 ) -> None:
-    """Keep what there was, of which the files of some rows have other statuses.
+    """Keep what there was, after changes of some rows, with what a load tells now.
 
-    Their texts are otherwise, too, where there is another packed file.
+    There is another packed file where texts are otherwise, too.
 
     Raises:
         OSError: the folder cannot be written.
     """
     name = before.name if packed_path is None else kept.fresh_name(PACKED_SUFFIX)
     told = _named(packed_path, name) if packed_path is not None else {}
-    table = encoded_table(before.numbers_with(statuses), before.told | told, stamp)
+    numbers, rows = before.amended(changes, outcome)
+    table = encoded_table(numbers, rows | told, stamp)
     _put(place, name, table, packed_path)
 
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from rlm_rag.corpus import Skipped
+from rlm_rag.loaders.kept_rows import ODD, Rows
+from rlm_rag.loaders.listing import LeftOut
 from rlm_rag.loaders.memory import FileMemory, FileStatus, ReadFile, status_numbers
 from rlm_rag.loaders.witness import Witness
 
 PACKED_SUFFIX = ".packed"
-PLACE_NUMBERS = 2
 ONE_DOCUMENT = ("",)
-ODD = ("parts", "skipped", "warnings")
 
 _MAGIC = b"RLMKEPT\x02"
 _HEAD = struct.Struct("=8s16sIQ")
@@ -32,11 +32,15 @@ _BETWEEN = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a load told of its source: true while `witness` holds and its files are the same."""
+    """What a load told of its source: true while `witness` holds and its files are the same.
+
+    `left_out` is what git left out of the folder that was loaded; None where there was more to it.
+    """
 
     witness: Witness
     skipped: Sequence[Skipped]
     warnings: Sequence[str]
+    left_out: LeftOut | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +84,12 @@ def written_table(version: CorpusVersion, told: dict[str, Any], *, stamp: bytes)
         if warnings:
             odd["warnings"][key] = warnings
     numbers = status_numbers(statuses) + places
-    rows: dict[str, Any] = {"locations": _BETWEEN.join(locations), "paths": _BETWEEN.join(paths)}
-    rows |= odd
+    rows = rows_told(Rows(locations, paths, numbers, places, odd))
     memory, outcome = version.memory, version.outcome
     # Else a file decided that no table tells of.
     told_all = memory.recalled + memory.learned == len(paths) and not memory.passing
     if outcome is not None and told_all:
-        rows["outcome"] = _outcome_rows(outcome)
+        rows["outcome"] = outcome_rows(outcome)
         numbers += outcome.witness.statuses
     return encoded_table(numbers, told | rows, stamp)
 
@@ -119,15 +122,42 @@ def first_documents(files: Sequence[ReadFile | None]) -> list[tuple[int, ReadFil
     return pairs
 
 
-def _outcome_rows(outcome: Outcome) -> dict[str, Any]:
-    witness = outcome.witness
+def outcome_rows(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome as a table tells it, but for the statuses of its witness."""
+    witness, left_out = outcome.witness, outcome.left_out
     return {
         "environment": witness.environment,
         "paths": _BETWEEN.join(witness.paths),
         "absent": _BETWEEN.join(witness.absent),
+        "gone": _BETWEEN.join(witness.gone),
+        "contents": _BETWEEN.join(witness.contents),
+        "left_out": left_out and [_BETWEEN.join(left_out.names), left_out.outside],
         "skipped": [(one.path, one.reason) for one in outcome.skipped],
         "warnings": outcome.warnings,
     }
+
+
+def told_outcome(rows: dict[str, Any], statuses: array[int]) -> Outcome:
+    """Return the outcome that a table tells.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it is of somebody's making.
+    """
+    paths, absent = split_names(rows["paths"]), split_names(rows["absent"])
+    # Of a folder that is empty nothing stands between two others.
+    contents = rows["contents"].split(_BETWEEN)
+    gone = split_names(rows["gone"])
+    witness = Witness(rows["environment"], paths, statuses, absent, contents, gone)
+    left_out = rows["left_out"]
+    if left_out is not None:
+        left_out = LeftOut(split_names(left_out[0]), left_out[1])
+    return Outcome(witness, [Skipped(*one) for one in rows["skipped"]], rows["warnings"], left_out)
+
+
+def rows_told(rows: Rows) -> dict[str, Any]:
+    """Return rows as a table tells them, but for their numbers."""
+    locations, paths = _BETWEEN.join(rows.locations), _BETWEEN.join(rows.paths)
+    return {"locations": locations, "paths": paths, **rows.odd}
 
 
 def split_names(names: str) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rlm_rag.loaders.git import (
     GitFailure,
@@ -47,6 +48,7 @@ JUNK = frozenset(
 )
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 ENVIRONMENT_MARK = "pyvenv.cfg"
+_RULES_WITHIN = ("--cached", "--others", "--exclude-standard")
 _OUTSIDE = ("/", "../", "./")
 # git goes on without such a folder, and ends well.
 _UNLISTED = re.compile(rb"warning: could not open directory '(.*?)/?': (.*)")
@@ -67,6 +69,13 @@ class GitListing:
     is_whole: bool
 
 
+class LeftOut(NamedTuple):
+    """What git's rules leave out of a folder, which lies `outside` of a work tree or in one."""
+
+    names: Sequence[str]
+    outside: bool
+
+
 def list_by_git(folder: str, options: LoadOptions, report: LoadReport) -> GitListing | None:
     """List the files beneath `folder` that git's rules leave in.
 
@@ -80,7 +89,7 @@ def list_by_git(folder: str, options: LoadOptions, report: LoadReport) -> GitLis
     if git is None:
         return None
     try:
-        listing = _list(git, folder, ("--cached", "--others", "--exclude-standard"))
+        listing = _list(git, folder, _RULES_WITHIN)
         outside = False
     except OSError as error:
         report.warn(".", f"git could not be run ({error.strerror}); .gitignore read without it")
@@ -97,6 +106,29 @@ def list_by_git(folder: str, options: LoadOptions, report: LoadReport) -> GitLis
             _skip_ignored(listing.ignored, options, report, outside=False)
         return GitListing(listing.names, listing.ignored, False, not listing.unlisted)
     return _list_outside(git, folder, options, report)
+
+
+def list_again(
+    folder: str, paths: Sequence[str], options: LoadOptions, *, outside: bool
+) -> GitListing | None:
+    """Return what git's rules leave in, and out, at and beneath some paths in a folder.
+
+    No folder above them may be one that is left out. None where git fails, or cannot see all.
+    """
+    git = git_program()
+    if git is None:
+        return None
+    try:
+        if outside:
+            with _empty_repository() as repository:
+                listing = _list(git, folder, _rules_outside(options), repository, paths)
+        else:
+            listing = _list(git, folder, _RULES_WITHIN, paths=paths)
+    except (OSError, GitFailure):
+        return None
+    if listing.unlisted:
+        return None
+    return GitListing(listing.names, listing.ignored, outside, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +168,7 @@ def _list_nested(git: str, folder: str, nested: str, report: LoadReport) -> Iter
     """List a repository within a folder that is in none."""
     path = printable_path(nested.removesuffix("/"))
     try:
-        listing = _list(git, f"{folder}/{nested}", ("--cached", "--others", "--exclude-standard"))
+        listing = _list(git, f"{folder}/{nested}", _RULES_WITHIN)
     except (OSError, GitFailure) as failure:
         report.skip(path, f"{OWN_REPOSITORY_REASON} that git cannot list: {failure}")
         return
@@ -146,17 +178,23 @@ def _list_nested(git: str, folder: str, nested: str, report: LoadReport) -> Iter
     yield from (f"{nested}{name}" for name in listing.names)
 
 
-def _list(git: str, folder: str, rules: tuple[str, ...], repository: str | None = None) -> _Listing:
+def _list(
+    git: str,
+    folder: str,
+    rules: tuple[str, ...],
+    repository: str | None = None,
+    paths: Sequence[str] = (),
+) -> _Listing:
     where = () if repository is None else (f"--git-dir={repository}", f"--work-tree={folder}")
-    command = (*where, "ls-files", "-z")
+    command = (*where, "--literal-pathspecs", "ls-files", "-z")
     others = tuple(rule for rule in rules if rule != "--cached")
     heard: list[bytes] = []
     # Side by side, since the second walks as far as the first.
     listed, ignored = git_outputs(
         git,
         folder,
-        (*command, *rules),
-        (*command, *others, "--ignored", "--directory"),
+        (*command, *rules, "--", *paths),
+        (*command, *others, "--ignored", "--directory", "--", *paths),
         heard=heard,
     )
     # In a conflict a name is listed once for each side.
@@ -164,6 +202,10 @@ def _list(git: str, folder: str, rules: tuple[str, ...], repository: str | None 
     within = dict.fromkeys(name for name in split_names(listed) if not name.startswith(_OUTSIDE))
     names = sorted(within)
     left_out = {name for name in split_names(ignored) if not name.startswith(_OUTSIDE)}
+    if paths:
+        # Of a folder above them git has seen no more than these.
+        tops = tuple(f"{path}/" for path in paths)
+        left_out = {name for name in left_out if f"{name}/".startswith(tops)}
     unlisted = {
         os.fsdecode(path): why.decode("utf-8", "replace")
         for path, why in _UNLISTED.findall(b"\n".join(heard))
@@ -211,9 +253,14 @@ def _skip_ignored(
     ignored: list[str], options: LoadOptions, report: LoadReport, *, outside: bool
 ) -> None:
     for name in ignored:
-        path = name.removesuffix("/")
-        reason = reason_by_name(path.rpartition("/")[2], path, options) if outside else None
-        report.skip(printable_path(path), reason or IGNORED_REASON)
+        report.skip(*skip_of(name, options, outside=outside))
+
+
+def skip_of(ignored: str, options: LoadOptions, *, outside: bool) -> tuple[str, str]:
+    """Return as what path, and why, a report tells of what git's rules leave out."""
+    path = ignored.removesuffix("/")
+    reason = reason_by_name(path.rpartition("/")[2], path, options) if outside else None
+    return printable_path(path), reason or IGNORED_REASON
 
 
 def is_left_out_by_name(path: str, options: LoadOptions) -> bool:

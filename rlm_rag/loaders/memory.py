@@ -12,14 +12,18 @@ from typing import NamedTuple, Protocol
 
 from rlm_rag.corpus import Skipped
 from rlm_rag.loaders.documents import NOT_PARSED
+from rlm_rag.loaders.files import FOLDER_REASON, GONE_REASON, LINK_REASON
 from rlm_rag.loaders.options import Entry, LoadReport
 from rlm_rag.loaders.packed_names import PACKED_REASON, UNREAD_REASON
 from rlm_rag.loaders.reading import BINARY_REASON
 from rlm_rag.loaders.secrets import SECRET_REASON
 from rlm_rag.packing import StoredText
 
-# What a file's content alone decides; any other may be otherwise the next time.
-LASTING_REASONS = (BINARY_REASON, SECRET_REASON, PACKED_REASON, UNREAD_REASON)
+# What a file's content and status alone decide; any other may be otherwise the next time.
+LASTING_REASONS = (
+    *(BINARY_REASON, SECRET_REASON, PACKED_REASON, UNREAD_REASON),
+    *(LINK_REASON, FOLDER_REASON),
+)
 
 # A change within one tick of a file system's clock leaves no trace: FAT's is the longest.
 _SETTLED_NS = 2_000_000_000
@@ -46,6 +50,10 @@ class FileStatus(NamedTuple):
         """Take what counts from what the system says."""
         inode = status.st_ino & _INODE_MASK
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, inode)
+
+
+UNSETTLED = FileStatus(-1, -1, -1, -1)
+"""What nothing has: of that which may change without a trace, and is looked at the next time."""
 
 
 def status_numbers(statuses: Iterable[FileStatus]) -> array[int]:
@@ -107,6 +115,11 @@ class ReadFile(NamedTuple):
         lasts = bool(self.parts) or all(_lasts(one.reason) for one in self.skipped)
         return lasts and self.status is not None
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing was there to be read."""
+        return [one.reason for one in self.skipped] == [GONE_REASON]
+
 
 Fresh = Callable[[str, str, os.stat_result | None], list[Entry]]
 """Reads a file as a path, from a location, with what `lstat` says of it, if it is there."""
@@ -124,12 +137,14 @@ class Known(Protocol):
 class FileMemory:
     """Remembers what the files of one load came to; `known` is what an earlier load remembers.
 
-    `empty` are the files that came to no document; `recalled` counts the files recalled,
-    `learned` those read that can be recalled the next time, `passing` those that cannot.
+    `empty` are the files that came to no document, `gone` the locations where none was; `recalled`
+    counts the files recalled, `learned` those read that can be recalled the next time, `passing`
+    those that cannot.
     """
 
     known: Known | None = None
     empty: list[ReadFile] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
     recalled: int = 0
     learned: int = 0
     passing: int = 0
@@ -170,6 +185,9 @@ class FileMemory:
             tuple(report.skipped[skips:]),
             tuple(report.warnings[warnings:]),
         )
+        if now is None and file.is_gone:
+            self.gone.append(location)
+            return []
         self.learned += file.can_be_recalled
         self.passing += not file.can_be_recalled
         if not entries:

@@ -189,9 +189,8 @@ def _open_glob(source: str, intake: Intake) -> OpenedSource | None:
     if plain == len(parts) or not folder.is_dir():
         return None
     pattern = "/".join(parts[plain:])
-    sighting = Sighting(intake)
-    only = compile_glob(f"/{pattern}")
-    entries = read_tree(str(folder), intake, only=only, sighting=sighting)
+    sighting = Sighting(intake, only=compile_glob(f"/{pattern}"))
+    entries = read_tree(str(folder), intake, sighting=sighting)
     place, name, seen = os.path.realpath(folder), _name_of(folder), (sighting,)
     origin = f"{place}/{pattern}"
     return OpenedSource(

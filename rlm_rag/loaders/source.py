@@ -157,6 +157,8 @@ def load_sources(
     label = "any of: " + ", ".join(one.label for one in opened)
     all_seen = all(one.sightings for one in opened)
     sightings = tuple(seen for one in opened for seen in one.sightings) if all_seen else ()
+    for seen in sightings:
+        seen.is_prefixed = True
     joined = OpenedSource("documents", entries, "sources", label, sightings=sightings)
     origin = _origin(opened, options, names)
     return _pack(joined, options, merged, memory, origin, keeping, part)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rlm_rag.loaders.ahead import parsing_ahead
 from rlm_rag.loaders.folders import Folders, Listings
 from rlm_rag.loaders.git import printable_path
-from rlm_rag.loaders.ignore import OWN_IGNORE_FILES, IgnoreFiles
+from rlm_rag.loaders.ignore import OWN_IGNORE_REASON, IgnoreFiles
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.links import follow_links
 from rlm_rag.loaders.listing import OWN_REPOSITORY_REASON, list_by_git
@@ -18,22 +18,19 @@ from rlm_rag.loaders.paths import unique_paths
 from rlm_rag.loaders.walk import walk
 from rlm_rag.loaders.witness import Sighting
 
-_OWN_IGNORE_REASON = f"ignored by {' or '.join(OWN_IGNORE_FILES)}"
-
 
 def read_tree(
     root: str,
     intake: Intake,
     *,
-    only: Callable[[str], bool] | None = None,
     sighting: Sighting | None = None,
 ) -> Iterator[Entry]:
     """Yield the readable text files beneath the folder `root`, in the byte order of their paths.
 
     Git's rules say which files count, in a work tree and out of one, and then `.ignore` and
     `.rlmignore` files, which leave more out. Links are followed only where the options say so,
-    and never out of the folder. `only` tells which paths are the source at all. `sighting` is
-    told what was seen of the folder.
+    and never out of the folder. `sighting` says which paths are the source at all, and is told
+    what was seen of the folder.
 
     Raises:
         SourceError: `root` cannot be listed.
@@ -42,7 +39,7 @@ def read_tree(
     report, limit = intake.report, intake.options.max_file_bytes
     sighting = sighting or Sighting(intake)
     sighting.root = os.path.realpath(root).rstrip("/")
-    files, folders = _files(sighting, only or _any)
+    files, folders = _files(sighting)
     for path, location in parsing_ahead(files, intake.is_new, max_file_bytes=limit):
         if not intake.wants(path):
             continue
@@ -55,15 +52,10 @@ def read_tree(
             yield from intake.read(path, location)
 
 
-def _any(_path: str) -> bool:
-    return True
-
-
-def _files(
-    sighting: Sighting, only: Callable[[str], bool]
-) -> tuple[list[tuple[str, str]], Folders]:
+def _files(sighting: Sighting) -> tuple[list[tuple[str, str]], Folders]:
     """Return the path and the location of each file that counts, and the folders above them."""
     root, options, report = sighting.root, sighting.intake.options, sighting.intake.report
+    only = sighting.only
     names, by_git = _list(root, options, report, sighting)
     leads = follow_links(root, names, report) if options.follow_symlinks else {}
     report.skipped[:] = [one for one in report.skipped if only(one.path)]
@@ -114,5 +106,5 @@ def _without_own_ignored(
         else:
             left_out.add(found)
     for found in sorted(left_out):
-        report.skip(printable_path(found), _OWN_IGNORE_REASON)
+        report.skip(printable_path(found), OWN_IGNORE_REASON)
     return kept

@@ -10,9 +10,10 @@ import os
 import re
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from rlm_rag.loaders.folders import Listings
 from rlm_rag.loaders.git_rules import (
@@ -24,6 +25,7 @@ from rlm_rag.loaders.git_rules import (
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.listing import GitListing, is_left_out_by_name
 from rlm_rag.loaders.memory import FileStatus, differing, status_numbers
+from rlm_rag.loaders.options import LoadOptions
 from rlm_rag.loaders.own import own_places
 from rlm_rag.own_folders import CACHE_TAG_NAME
 
@@ -41,10 +43,19 @@ _FOREIGN = (
 _LONG_AGO = FileStatus(0, 0, 0, 0)
 
 
+class Differences(NamedTuple):
+    """The rows of paths that are not as they were, and the files that are there again."""
+
+    rows: Sequence[int]
+    back: Sequence[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Witness:
     """Paths that were looked at, with their statuses (`status_numbers`), and where nothing was.
 
+    The first paths are folders, as many as there are `contents` (as in `Listed`); the first of all
+    is the root of a load of one folder. `gone` are files that git names and that are not there,
     `environment` is what of the process decided besides.
     """
 
@@ -52,25 +63,31 @@ class Witness:
     paths: Sequence[str]
     statuses: array[int]
     absent: Sequence[str]
+    contents: Sequence[str]
+    gone: Sequence[str]
 
-    def holds(self) -> bool:
-        """Tell whether all is as it was."""
-        return (
-            _environment() == self.environment
-            and not any(map(os.path.lexists, self.absent))
-            and not differing(self.paths, self.statuses, look=os.stat)
-        )
+    def differences(self, most: int) -> Differences | None:
+        """Return what is otherwise; None where that is too much, or what was absent decides now."""
+        if _environment() != self.environment or any(map(os.path.lexists, self.absent)):
+            return None
+        rows = differing(self.paths, self.statuses, most=most, look=os.stat)
+        if len(rows) > most:
+            return None
+        return Differences(rows, [path for path in self.gone if os.path.lexists(path)])
 
 
 @dataclass(slots=True)
 class Sighting:
     """What a load sees of the folder `root`; `listing` is None until git has listed it.
 
-    `own` are the folders of this program that were left out of it.
+    `own` are the folders of this program that were left out of it. `only` tells which paths are
+    the source at all; with `is_prefixed` another one stands before them in the corpus.
     """
 
     intake: Intake
     root: str = ""
+    only: Callable[[str], bool] = lambda path: True
+    is_prefixed: bool = False
     listing: GitListing | None = None
     own: Sequence[str] = ()
     listings: Listings = field(default_factory=Listings)
@@ -85,23 +102,32 @@ def witness_of(sightings: Iterable[Sighting], settled_before_ns: int) -> Witness
     environment = _environment()
     if environment is None or os.name != "posix":
         return None
-    statuses: dict[str, FileStatus] = {}
+    folders: dict[str, str] = {}
+    others: dict[str, None] = {}
     absent: dict[str, None] = {}
+    gone: dict[str, None] = {}
     for sighting in sightings:
-        paths = _paths_of(sighting)
-        if paths is None:
+        seen = _seen(sighting)
+        if seen is None:
             return None
-        for path in paths:
-            try:
-                statuses[path] = FileStatus.of(os.stat(path))  # noqa: PTH116
-            except (FileNotFoundError, NotADirectoryError):
-                absent[path] = None
-            except OSError:
+        folders |= seen.folders
+        others |= dict.fromkeys(seen.others)
+        gone |= dict.fromkeys(sighting.intake.memory.gone)
+    statuses: dict[str, FileStatus] = {}
+    for path in (*folders, *others):
+        try:
+            statuses[path] = FileStatus.of(os.stat(path))  # noqa: PTH116
+        except (FileNotFoundError, NotADirectoryError):
+            if path in folders:
                 return None
-    looked_at = [*statuses.values(), *map(_nearest, absent)]
+            absent[path] = None
+        except OSError:
+            return None
+    looked_at = [*statuses.values(), *map(_nearest, (*absent, *gone))]
     if any(one.changed_ns > settled_before_ns for one in looked_at):
         return None
-    return Witness(environment, [*statuses], status_numbers(statuses.values()), [*absent])
+    numbers, contents = status_numbers(statuses.values()), [*folders.values()]
+    return Witness(environment, [*statuses], numbers, [*absent], contents, [*gone])
 
 
 def _environment() -> str | None:
@@ -127,52 +153,73 @@ def _nearest(path: str) -> FileStatus:
     return _LONG_AGO
 
 
-def _paths_of(sighting: Sighting) -> list[str] | None:
+class Seen(NamedTuple):
+    """The folders that git looked into, each with its contents, and other files that decide."""
+
+    folders: dict[str, str]
+    others: Sequence[str]
+
+
+def _seen(sighting: Sighting) -> Seen | None:
     root, listing, options = sighting.root, sighting.listing, sighting.intake.options
     # What a link leads to may change without a trace here, and so may a file beyond a limit.
     is_more = options.follow_symlinks or options.max_total_bytes is not None
-    if listing is None or not listing.is_whole or is_more or _is_foreign(root):
+    if listing is None or not listing.is_whole or is_more or is_foreign(root):
         return None
-    folders = [name.removesuffix("/") for name in listing.ignored if name.endswith("/")]
-    if listing.outside:
-        passed = {one for one in folders if is_left_out_by_name(one, options)}
-    else:
-        whole = left_out_whole(root, folders)
-        if whole is None:
-            return None
-        passed = whole
+    passed = passed_by(root, listing.ignored, options, outside=listing.outside)
+    if passed is None:
+        return None
     own = [f"{root}/{name}" for name in sighting.own]
-    beneath = _looked_into(
-        root, sighting.listings, {f"{root}/{name}" for name in passed}.union(own)
-    )
+    passed.update(own)
+    beneath = looked_into(root, sighting.listings, passed)
     files = None if beneath is None else files_of_rules(root, outside=listing.outside)
-    if beneath is None or files is None:
+    # One that is both may go with its folder, and decide elsewhere.
+    if beneath is None or files is None or not set(files).isdisjoint(beneath.others):
         return None
     # Without it one that is not of this user would be a folder like others.
     tags = filter(os.path.lexists, (f"{folder}/{CACHE_TAG_NAME}" for folder in own))
-    return [*beneath, *tags, *files]
+    return Seen(beneath.folders, [*beneath.others, *tags, *files])
 
 
-def _looked_into(root: str, listings: Listings, passed: set[str]) -> list[str] | None:
-    """Return the folders that git looks into, and the files of rules in them.
+def passed_by(
+    root: str, ignored: Iterable[str], options: LoadOptions, *, outside: bool
+) -> set[str] | None:
+    """Return the locations of the folders that git does not look into, of those left out.
+
+    None where git does not say.
+    """
+    names = [name.removesuffix("/") for name in ignored if name.endswith("/")]
+    if outside:
+        passed = {name for name in names if is_left_out_by_name(name, options)}
+    else:
+        whole = left_out_whole(root, names)
+        if whole is None:
+            return None
+        passed = whole
+    return {f"{root}/{name}" for name in passed}
+
+
+def looked_into(top: str, listings: Listings, passed: set[str]) -> Seen | None:
+    """Return the folders that git looks into at and beneath one, and the files of rules in them.
 
     None where one cannot be listed, or is a repository of its own.
     """
-    found: list[str] = []
-    pending = [root]
+    folders: dict[str, str] = {}
+    rules: list[str] = []
+    pending = [top]
     while pending:
         folder = pending.pop()
         listed = listings.of(folder)
-        if listed is None or (listed.is_repository and folder != root):
+        if listed is None or (listed.is_repository and folder != top):
             return None
-        found.append(folder or "/")
-        found += (f"{folder}/{name}" for name in listed.rules)
+        folders[folder or "/"] = listed.contents
+        rules += (f"{folder}/{name}" for name in listed.rules)
         beneath = (f"{folder}/{name}" for name in listed.folders)
         pending += (path for path in beneath if path not in passed)
-    return found
+    return Seen(folders, rules)
 
 
-def _is_foreign(root: str) -> bool:
+def is_foreign(root: str) -> bool:
     """Tell whether a folder lies in a file system whose folders' times do not tell of changes.
 
     Or holds such a one.

@@ -14,77 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlm_rag.corpus import Corpus
 from rlm_rag.errors import EmptyCorpusError
-from rlm_rag.loaders import git, memory, witness
+from rlm_rag.loaders import memory, witness
 from rlm_rag.loaders.keeping import Keeping
 from rlm_rag.loaders.source import load_corpus, load_sources
+from tests.trees import FILES, made, put, run_git, seen
 
-pytestmark = pytest.mark.skipif(
-    os.name != "posix" or shutil.which("git") is None, reason="without git, or times of folders"
-)
-FILES = {
-    "a.py": "x = 1\n",
-    "src/b.py": "y = 2\n",
-    "src/deep/c.md": "# c\n",
-    "data.bin": "\0",
-    "build/out.txt": "built\n",
-    "cache/x.pyc": "z\n",
-    "id_rsa": "secret\n",
-    ".gitignore": "build/\n*.pyc\n",
-    ".ignore": "*.log\n",
-    "src/.gitignore": "*.tmp\n",
-}
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder in which git finds nothing; and files count as settled at once."""
-    folder = tmp_path_factory.mktemp("home")
-    monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    monkeypatch.setattr(memory, "_SETTLED_NS", 0)
-    return folder
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The commands that git is started with, as they are."""
-    commands: list[tuple[str, ...]] = []
-    real = git.start_git
-
-    def noted(program: str, folder: str, arguments: tuple[str, ...], **options: object) -> object:
-        commands.append(tuple(arguments))
-        return real(program, folder, arguments, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(git, "start_git", noted)
-    return commands
-
-
-def run_git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True)
-
-
-def put(folder: Path, path: str, text: str = "new\n") -> None:
-    (folder / path).parent.mkdir(parents=True, exist_ok=True)
-    (folder / path).write_text(text)
-
-
-def made(folder: Path, *, work_tree: bool = True) -> Path:
-    for path, text in FILES.items():
-        put(folder, path, text)
-    (folder / "empty").mkdir()
-    if work_tree:
-        run_git(folder, "init", "-q")
-        run_git(folder, "add", "a.py", ".gitignore", "data.bin")
-    return folder
-
-
-def seen(corpus: Corpus) -> tuple[object, ...]:
-    with corpus:
-        documents = [(one.path, one.content, one.encoding) for one in corpus]
-        return documents, corpus.skipped, corpus.warnings, corpus.fingerprint, corpus.shape
-
+pytestmark = [
+    pytest.mark.skipif(
+        os.name != "posix" or shutil.which("git") is None,
+        reason="without git, or times of folders",
+    ),
+    pytest.mark.usefixtures("home"),
+]
 
 CHANGES: dict[str, Callable[[Path, Path], object]] = {
     "edited": lambda tree, home: put(tree, "a.py", "x = 3\n"),
@@ -366,27 +308,61 @@ def test_git_is_asked_each_time_where_times_do_not_tell_all(
     assert started != []
 
 
+GIT = {"add": ("add", "-f"), "untrack": ("rm", "-q", "--cached")}
+WAYS = [
+    *("write", "write", "remove", "add", "untrack", "folder", "move", "link", "repository"),
+    *("folder-remove", "folder-move", "folder-copy"),
+]
+PATHS = [
+    "a",
+    "d/b",
+    "d/e/c",
+    "d/e/f/g",
+    "x/y",
+    "x/y.o",
+    "d/z.o",
+    "e/c",
+    "d/.gitignore",
+    ".gitignore",
+    ".ignore",
+    "d/e/.ignore",
+]
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["write", "write", "remove", "add", "folder"]),
-        st.sampled_from(["a", "d/b", "d/e/c", "x/y", "d/.gitignore", ".gitignore", ".ignore"]),
-        st.sampled_from(["1\n", "b\n", "d/\n", "*\n!a\n", "x\n/d/e\n"]),
+        st.sampled_from(WAYS),
+        st.sampled_from(PATHS),
+        st.sampled_from(["1\n", "b\n", "d/\n", "*\n!a\n", "x\n/d/e\n", "*.o\n", "\0"]),
+        st.sampled_from(["a", "d/b", "d/e/c", "x/y", "e/c", "e/f/g", "d/e/f/h"]),
     ),
     min_size=1,
     max_size=4,
 )
 
 
-def changed(tree: Path, step: tuple[str, str, str]) -> None:
-    what, path, text = step
-    target = tree / path
-    if what == "add" and target.is_file() and (tree / ".git").exists():
-        run_git(tree, "add", "-f", path)
-    elif what == "remove" and target.exists():
-        target.unlink() if target.is_file() else shutil.rmtree(target)
-    elif what == "folder" and not any(one.is_file() for one in (target, *target.parents)):
-        target.mkdir(parents=True, exist_ok=True)
-    elif what == "write" and not target.is_dir() and not any(map(Path.is_file, target.parents)):
+def changed(tree: Path, step: tuple[str, str, str, str]) -> None:
+    what, path, text, other = step
+    target, to = tree / path, tree / other
+    if what.startswith("folder-"):
+        what, target, to = what.removeprefix("folder-"), target.parent, to.parent
+    is_free = not os.path.lexists(to) and to.parent.is_dir() and target not in to.parents
+    is_within = all(one.is_dir() or not os.path.lexists(one) for one in target.parents)
+    if what in GIT:
+        # Refused within a link, and in a repository within.
+        command = ["git", "-C", str(tree), *GIT[what], path]
+        subprocess.run(command, check=False, capture_output=True)
+    elif what == "remove" and target != tree and os.path.lexists(target):
+        shutil.rmtree(target) if target.is_dir() and not target.is_symlink() else target.unlink()
+    elif what == "move" and os.path.lexists(target) and is_free:
+        target.rename(to)
+    elif what == "copy" and target.is_dir() and is_free:
+        shutil.copytree(target, to, symlinks=True)
+    elif what == "link" and is_free:
+        to.symlink_to(os.path.relpath(target, to.parent))
+    elif what == "repository" and text == "1\n" and target.parent.is_dir():
+        run_git(target.parent, "init", "-q")
+    elif what == "folder" and is_within and not os.path.lexists(target):
+        target.mkdir(parents=True)
+    elif what == "write" and is_within and not target.is_dir() and not target.is_symlink():
         put(tree, path, text)
 
 
@@ -399,7 +375,7 @@ def outcome(tree: Path, keeping: Keeping | None) -> object:
 
 def holds_after(
     tmp_path_factory: pytest.TempPathFactory,
-    stages: list[list[tuple[str, str, str]]],
+    stages: list[list[tuple[str, str, str, str]]],
     work_tree: bool,
 ) -> None:
     folder = tmp_path_factory.mktemp("trees")
@@ -420,7 +396,7 @@ def holds_after(
 @given(st.lists(steps, min_size=2, max_size=3), st.booleans())
 def test_any_changes_load_as_if_nothing_had_been_kept(
     tmp_path_factory: pytest.TempPathFactory,
-    stages: list[list[tuple[str, str, str]]],
+    stages: list[list[tuple[str, str, str, str]]],
     work_tree: bool,
 ) -> None:
     holds_after(tmp_path_factory, stages, work_tree)
@@ -431,7 +407,7 @@ def test_any_changes_load_as_if_nothing_had_been_kept(
 @given(st.lists(steps, min_size=2, max_size=6), st.booleans())
 def test_any_of_many_changes_load_as_if_nothing_had_been_kept(
     tmp_path_factory: pytest.TempPathFactory,
-    stages: list[list[tuple[str, str, str]]],
+    stages: list[list[tuple[str, str, str, str]]],
     work_tree: bool,
 ) -> None:
     holds_after(tmp_path_factory, stages, work_tree)
