@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from pathlib import Path
 
+from rlm_rag.models.free_memory import free_memory_bytes
 from rlm_rag.models.gguf import ModelShape, read_shape
 
 PREFIX = "local:"
@@ -16,23 +16,18 @@ other, so that the server's cache of it holds from turn to turn."""
 MOST_CONTEXT_TOKENS = 16_384
 LEAST_CONTEXT_TOKENS = 2_048
 MEMORY_SHARE = 0.25
-"""Of the memory that is free, at most this part goes to the caches of keys and values."""
+"""Of the memory that the weights leave, at most this part goes to the caches of keys and values."""
 
 
-def context_tokens(shape: ModelShape, free_bytes: int | None) -> int:
-    """Return the context size, for each slot, that a model gets with so much free memory."""
-    room = (free_bytes or 0) * MEMORY_SHARE
-    fits = int(room / (shape.cache_bytes * SLOTS)) if free_bytes else LEAST_CONTEXT_TOKENS
+def context_tokens(shape: ModelShape, free_bytes: int | None, weights_bytes: int = 0) -> int:
+    """Return the context size, for each slot, that a model gets with so much free memory.
+
+    Its weights, `weights_bytes` of them, are yet to be loaded into it.
+    """
+    room = max(0, (free_bytes or 0) - weights_bytes) * MEMORY_SHARE
+    fits = int(room / (shape.cache_bytes * SLOTS))
     most = min(shape.trained_tokens, MOST_CONTEXT_TOKENS)
     return max(min(fits, most), min(LEAST_CONTEXT_TOKENS, shape.trained_tokens))
-
-
-def free_memory_bytes() -> int | None:
-    """Return what of this machine's memory is free, None where the system does not say."""
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return None
 
 
 def local_path(model: str) -> Path:
@@ -47,4 +42,5 @@ def local_context(path: Path) -> int:
     Raises:
         ModelNotFoundError: no such file, or no GGUF file.
     """
-    return context_tokens(read_shape(path), free_memory_bytes())
+    shape = read_shape(path)
+    return context_tokens(shape, free_memory_bytes(), path.stat().st_size)
