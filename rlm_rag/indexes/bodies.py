@@ -67,6 +67,7 @@ class Braces:
             found = [span for span in found if not tokens.within.search(text, span[0] - 1, span[1])]
         if found and self.kept:
             found = list(_but_one(text, found, self.kept))
+        values = [span for span in values if span[1] - span[0] >= _LEAST_BYTES]
         return sorted(found + values) if values else found
 
 
@@ -143,8 +144,7 @@ def _tokens(braces: Braces) -> _Tokens:
 
 def _between_braces(text: bytes, tokens: _Tokens) -> tuple[list[Span], list[Span]] | None:
     """Return the bodies that define nothing, and the values; None where braces are odd."""
-    found: list[Span] = []
-    values: list[Span] = []
+    found, values = list[Span](), list[Span]()
     around: list[tuple[int, int, int, bool]] = []
     holds, start, before, defines = tokens.outside, 0, 0, False
     announced: int | None = None
@@ -163,9 +163,8 @@ def _between_braces(text: bytes, tokens: _Tokens) -> tuple[list[Span], list[Span
             holds, start, before, defines = *outer[:3], defines or outer[3]
             continue
         if step == _IS_VALUE:
-            value, defines = (match.start(match.lastindex), match.end()), True
-            if value[1] - value[0] >= _LEAST_BYTES:
-                values.append(value)
+            values.append((match.start(match.lastindex), match.end()))
+            defines = True
             continue
         if step == _GIVES_UP or len(around) == _MOST_DEPTH:
             return None
