@@ -10,6 +10,7 @@ from itertools import islice
 
 from rlm_rag.engine.accounted import accounts_for
 from rlm_rag.engine.conditions import filtered
+from rlm_rag.engine.named_files import globs_named
 from rlm_rag.engine.question import asks_how_many
 from rlm_rag.engine.recipes import is_all_that_is_asked, recipe
 from rlm_rag.engine.services import Services
@@ -23,7 +24,6 @@ MAX_LINES = 3
 MAX_ROWS = 2
 MAX_LINE_CHARS = 300
 MAX_TEXT_CHARS = 100_000
-MOST_NAMES = 6
 OUTLINE_CHARS = 600
 _OF_RECORDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".log")
 
@@ -34,7 +34,6 @@ _KIND = re.compile(r"\b(function|method|test|class|struct|interface)(?:e?s)?\b",
 _BEGINS = re.compile(
     r"\b(?:begin|start)(?:s|ning|ing)? with (?:the (?:word|prefix) )?[`'\"]?([A-Za-z_]\w*)"
 )
-_FILE_NAME = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +50,20 @@ class FirstLook:
     answers: bool = False
 
 
-async def first_look(services: Services, view: View, question: str) -> FirstLook:
+async def first_look(
+    services: Services, view: View, question: str, *, counts: bool = True
+) -> FirstLook:
     """Return what a question that code is to answer needs to see of the documents it is about.
 
     Those are the files that it names, or else what a search for it finds. Of records two are
     shown as `records` gives them, else the definitions or the first lines: small models guess the
     form of records where they do not see it, and of a single one the 1.5B took a value for a
-    condition. Files of records that lie together are shown as one.
+    condition. Files of records that lie together are shown as one. Where it does not count, only
+    files that it names are shown, without code.
     """
     named = (await view.select(await globs_named(view, question))).paths
+    if not named and not counts:
+        return FirstLook("")
     if named:
         wanted = [_Wanted(path, path) for path in named]
     else:
@@ -69,7 +73,8 @@ async def first_look(services: Services, view: View, question: str) -> FirstLook
         await _look(services, view, each, question)
         for each in list({each.name: each for each in wanted}.values())[:MAX_DOCUMENTS]
     ]
-    first = next((look for look in looks if look.begin or look.setup), FirstLook(""))
+    with_code = (look for look in looks if counts and (look.begin or look.setup))
+    first = next(with_code, FirstLook(""))
     return replace(first, shown="\n".join(look.shown for look in looks))
 
 
@@ -94,14 +99,6 @@ def _together(view: View, path: str) -> _Wanted:
         for other in view.paths()
     )
     return _Wanted(path, f"{begins}*{dot}" if count > 1 else path, count)
-
-
-async def globs_named(view: View, question: str) -> list[str]:
-    """Return a glob for each file that a question names and the corpus has."""
-    names = [found[1] for found in _FILE_NAME.finditer(question)]
-    globs = dict.fromkeys(f"**/{name.lstrip('./')}" for name in names[:MOST_NAMES])
-    selection = await view.select(list(globs))
-    return [glob for glob in globs if glob not in selection.unknown]
 
 
 async def _found(services: Services, question: str) -> Sequence[str]:

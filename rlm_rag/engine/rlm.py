@@ -330,23 +330,25 @@ def _helpers(tree: Tree, repl: Repl, assignment: Assignment) -> str:
 async def _shown_first(repl: Repl, assignment: Assignment, view: View, guide: Guide) -> str:
     """Return what a root sees of the documents before its first turn, for what it can make of it.
 
-    A map of definitions, or, for a small one that is to count, how the records look.
+    A map of definitions, or, for a small one, how the files that it is asked about look: those that
+    the question names, or, where it is to count, else those that are found.
     """
     if assignment.root.name == "offline":
         return ""
     if guide.is_on:
-        counts = kind_of(assignment.question) == "aggregate"
-        return await _looked_first(repl, assignment, view, guide) if counts else ""
+        return await _looked_first(repl, assignment, view, guide)
     shown = "" if assignment.depth else await first_map(repl.services, view)
     return f"\n\nWhat the rest leans on most:\n{shown}" if shown else ""
 
 
 async def _looked_first(repl: Repl, assignment: Assignment, view: View, guide: Guide) -> str:
-    """Return what a small root sees of the records it is to count, which it then has in `rows`.
+    """Return what a small root sees of the files; the records to count it then has in `rows`.
 
     Told to begin so, the 1.5B took the code for run already, and counted what was not bound.
     """
-    look = await first_look(repl.services, view, assignment.question)
+    question = assignment.question
+    counts = kind_of(question) == "aggregate"
+    look = await first_look(repl.services, view, question, counts=counts)
     begin = "\n".join(filter(None, [look.setup, look.begin]))
     ran = ""
     if look.setup and await _has_run(repl.session, look.setup):

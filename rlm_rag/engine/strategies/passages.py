@@ -32,11 +32,14 @@ class Passages:
         self._wanted: dict[str, list[_Wanted]] = {}
 
     def want(self, path: str, first: int, last: int, core: tuple[int, int] | None = None) -> None:
-        """Ask for lines of a document, after all that was asked for before.
+        """Ask for lines of a document, after all that was asked for before; twice is as once.
 
         `core` are those of them that are shown where there is no room for all.
         """
-        self._wanted.setdefault(path, []).append(_Wanted((max(first, 1), last), core))
+        wanted = _Wanted((max(first, 1), last), core)
+        ranges = self._wanted.setdefault(path, [])
+        if wanted not in ranges:
+            ranges.append(wanted)
 
     async def shown(self, budget_tokens: int) -> str:
         """Return the documents' lines, numbered under their paths, and count them as read.

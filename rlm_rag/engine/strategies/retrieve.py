@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.coverage import Coverage
-from rlm_rag.engine.first_look import MOST_NAMES, globs_named
+from rlm_rag.engine.named_files import MOST_NAMES, globs_named
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.strategies.answering import Prepared
 from rlm_rag.engine.strategies.passages import Passages
@@ -26,6 +26,9 @@ WINDOW_SHARE = 0.5
 SEARCHED_WINDOWS = 24
 _AROUND_LINES = 8
 _DEFINITION_LINES = 30
+
+Globs = Sequence[str | None]
+EVERYWHERE: Globs = (None,)
 
 _QUOTED = re.compile(r"`([^`\n]{2,100})`|\"([^\"\n]{3,100})\"|“([^”\n]{3,100})”")
 _IDENTIFIER = re.compile(
@@ -59,15 +62,24 @@ class Retrieve:
         self._budget_tokens = min(most_tokens, int(window * WINDOW_SHARE))
 
     async def first(self) -> Prepared:
-        """Return the passages for the question: definitions it names, exact words, then ranked."""
+        """Return the passages for the question: definitions it names, exact words, then ranked.
+
+        Where it names files these come first, in the same order, with what they say of names that
+        they do not define; what none of them has is looked for elsewhere.
+        """
         passages = Passages(self._view, self._coverage)
+        globs = await globs_named(self._view, self._question)
         names, quoted = named_in(self._question)
-        for name in names:
-            await self._definitions(passages, name)
-        for words in quoted:
-            await self._exact(passages, words)
-        for glob in await globs_named(self._view, self._question):
+        undefined = [each for each in names if not await self._defined(passages, each, globs)]
+        for name in undefined:
+            await self._said(passages, name, globs)
+        unsaid = [each for each in quoted if not await self._said(passages, each, globs)]
+        for glob in globs:
             await self._search(passages, self._question, glob)
+        for name in undefined:
+            await self._defined(passages, name)
+        for words in unsaid:
+            await self._said(passages, words)
         await self._search(passages, self._question)
         shown = await passages.shown(self._budget_tokens)
         notes = () if shown else ("the search found nothing for the words of the question",)
@@ -82,7 +94,7 @@ class Retrieve:
         passages = Passages(self._view, self._coverage)
         await self._search(passages, words)
         if _NAME.fullmatch(words):
-            await self._definitions(passages, words)
+            await self._defined(passages, words)
         shown = await passages.shown(self._budget_tokens // 2)
         return Prepared(
             f"Found for {words!r}:\n\n{shown or self._nothing('(Nothing.)')}\n\n"
@@ -107,16 +119,30 @@ class Retrieve:
         for hit in found:
             passages.want(hit["path"], hit["line"], hit["end_line"], _core(hit))
 
-    async def _definitions(self, passages: Passages, name: str) -> None:
-        found = await self._services.looked_up("symbols", name=name.rpartition(".")[2])
-        for symbol in (found or ())[:4]:
-            line = symbol["line"]
-            passages.want(symbol["path"], line - 2, line + _DEFINITION_LINES)
+    async def _defined(self, passages: Passages, name: str, globs: Globs = EVERYWHERE) -> bool:
+        """Want the definitions of a name; return whether there are any."""
+        last = name.rpartition(".")[2]
+        has_any = False
+        for glob in globs:
+            found = await self._services.looked_up("symbols", name=last, path_glob=glob)
+            for symbol in (found or ())[:4]:
+                line = symbol["line"]
+                passages.want(symbol["path"], line - 2, line + _DEFINITION_LINES)
+                has_any = True
+        return has_any
 
-    async def _exact(self, passages: Passages, words: str) -> None:
-        found = await self._services.looked_up("grep_context", pattern=re.escape(words), k=5)
-        for hit in (found or {}).get("hits", ()):
-            passages.want(hit["path"], hit["line"] - _AROUND_LINES, hit["line"] + _AROUND_LINES)
+    async def _said(self, passages: Passages, words: str, globs: Globs = EVERYWHERE) -> bool:
+        """Want the lines around some words; return whether they stand anywhere."""
+        has_any = False
+        for glob in globs:
+            found = await self._services.looked_up(
+                "grep_context", pattern=re.escape(words), k=5, path_glob=glob
+            )
+            for hit in (found or {}).get("hits", ()):
+                line = hit["line"]
+                passages.want(hit["path"], line - _AROUND_LINES, line + _AROUND_LINES)
+                has_any = True
+        return has_any
 
 
 def _core(hit: Mapping[str, Any]) -> tuple[int, int] | None:

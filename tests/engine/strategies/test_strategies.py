@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Answer, Limits, SearchableCorpus
+from rlm_rag.engine.prompts.texts import load_profile
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.retriever import ProcessRetriever
 from rlm_rag.trace.events import CallSent, Event, Retrieved, RunStarted, SteppedDown
@@ -105,6 +107,38 @@ def test_retrieve_shows_definitions_and_passages_and_records_the_look_ups(
     assert found.coverage.read >= 1
     (started,) = (event for event in seen if isinstance(event, RunStarted))
     assert (started.strategy, started.sandbox) == ("retrieve", "unused")
+
+
+SETTINGS = {
+    **{f"conf/{n}.toml": f"name = {n}\nretry_limit = {n}\n" for n in range(6)},
+    "conf/server.toml": "[client]\nname = 9\n" + "# of sheep\n" * 50 + "retry_limit = 9\n",
+    "Makefile": "all:\n\techo retry_limit\n",
+    "src/limits.py": "def retry_limit():\n    return 9\n",
+}
+
+
+@pytest.fixture(scope="module")
+def settings() -> Iterator[SearchableCorpus]:
+    with rlm_rag.load(SETTINGS) as loaded:
+        yield loaded
+
+
+@pytest.mark.parametrize(
+    ("question", "order"),
+    [
+        ('What does server.toml say of "retry_limit ="?', ["conf/server.toml"]),
+        ('What does server.toml say of "name = 2"?', ["conf/server.toml", "conf/2.toml"]),
+        ("Which target of the Makefile tells the limit of retries?", ["Makefile"]),
+        ("What does limits.py return in `retry_limit`?", ["src/limits.py"]),
+        ("Where is `retry_limit` of the Makefile defined?", ["Makefile", "conf/0.toml"]),
+    ],
+)
+def test_retrieve_shows_the_file_that_a_question_names_first(
+    openai_server: OpenAiChatServer, settings: SearchableCorpus, question: str, order: list[str]
+) -> None:
+    ask(openai_server, settings, "retrieve", reply("9"), question=question)
+    shown = re.findall(r"^=== (\S+) ", openai_server.prompts[0], re.MULTILINE)
+    assert shown[: len(order)] == order
 
 
 def test_retrieve_searches_again_where_the_model_asks_for_it(
@@ -659,6 +693,28 @@ def test_a_small_model_is_shown_the_definitions_of_the_file_that_a_question_name
     assert begin in openai_server.prompts[0]
 
 
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("What does retry.py return?", "print(outline('src/retry.py')) shows:\n"),
+        ("Who may write to limits.md?", "docs/limits.md begins:\n  # Limits"),
+    ],
+)
+def test_a_small_model_is_shown_a_file_that_it_is_to_look_something_up_in(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, question: str, shown: str
+) -> None:
+    ask_small(openai_server, corpus, question, "FINAL('Seen: ' + context[0]['path'])")
+    assert shown in openai_server.prompts[0]
+    assert "Begin so" not in openai_server.prompts[0]
+
+
+def test_a_small_model_that_is_to_look_up_what_is_in_no_named_file_is_shown_none(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    ask_small(openai_server, corpus, "Who returns?", "FINAL('Seen: ' + context[0]['path'])")
+    assert all(text not in openai_server.prompts[0] for text in (") shows:", " begins:"))
+
+
 def test_a_small_model_counts_those_whose_names_begin_as_asked(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
@@ -742,6 +798,27 @@ def test_files_of_records_that_lie_together_are_shown_to_a_small_model_as_one(
     assert "records('sales/*.csv') is a list of dicts, of 12 files together:" in shown
     assert shown.count("records('sales/") == 2
     assert "\nThis has run already: rows = records('sales/*.csv')\n" in shown
+
+
+@pytest.mark.parametrize(("model", "profile"), [("kimi-k2", "frontier"), ("test", "standard")])
+def test_what_helps_small_models_is_nowhere_in_what_others_are_sent(
+    openai_server: OpenAiChatServer, model: str, profile: str
+) -> None:
+    with rlm_rag.load({"sales.csv": "shop,price\n" + "north,1\nsouth,2\n" * 40}) as sales:
+        found = ask(
+            openai_server,
+            sales,
+            "rlm",
+            reply("```repl\nFINAL(str(len(records())))\n```"),
+            question="How many sales of the shop north are in sales.csv?",
+            model=model,
+        )
+    assert found.text == "80"
+    (sent,) = (request.json for request in openai_server.received)
+    system, first = (message["content"] for message in sent["messages"])
+    assert system == load_profile(profile).system
+    assert not re.search(r"records\(|\brows\b|Begin so|has run|Reply with the next", first)
+    assert sent.keys() - {"max_tokens", "max_completion_tokens"} == {"model", "messages"}
 
 
 def test_a_small_model_has_the_records_that_a_question_names_before_its_first_block(
