@@ -10,12 +10,18 @@ MAX_ENTRIES = 20_000
 """Entries of a folder tree that are looked at; more are no folder of models."""
 
 
-def find_local_models(home: Path, environ: Mapping[str, str]) -> list[str]:
+OLLAMA_SERVICE = Path("/usr/share/ollama/.ollama/models")
+"""Where Ollama keeps models as a service of Linux, whose user it is (its FAQ)."""
+
+
+def find_local_models(
+    home: Path, environ: Mapping[str, str], *, service: Path = OLLAMA_SERVICE
+) -> list[str]:
     """Return `local:FILE` for GGUF files in the usual folders, `ollama/NAME` for Ollama's own.
 
     The folders are `models` and those of the Hugging Face hub, LM Studio, llama.cpp and of our
-    own cache below `home`, and what `HF_HOME` and `OLLAMA_MODELS` name. No network, no program
-    is asked.
+    own cache below `home`, what `HF_HOME` and `OLLAMA_MODELS` name, and `service`, of an Ollama
+    that runs as one. No network, no program is asked.
     """
     hub = Path(environ.get("HF_HOME") or home / ".cache" / "huggingface") / "hub"
     folders = (
@@ -27,8 +33,9 @@ def find_local_models(home: Path, environ: Mapping[str, str]) -> list[str]:
         Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "rlm-rag" / "models",
     )
     files = sorted({str(file) for folder in folders for file in _gguf_files(folder)})
-    ollama = Path(environ.get("OLLAMA_MODELS") or home / ".ollama" / "models")
-    return [*(f"local:{file}" for file in files), *_ollama_names(ollama / "manifests")]
+    ollama = (Path(environ.get("OLLAMA_MODELS") or home / ".ollama" / "models"), service)
+    names = sorted({name for folder in ollama for name in _ollama_names(folder / "manifests")})
+    return [*(f"local:{file}" for file in files), *names]
 
 
 def _gguf_files(folder: Path) -> Iterator[Path]:
@@ -37,15 +44,13 @@ def _gguf_files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _ollama_names(manifests: Path) -> list[str]:
+def _ollama_names(manifests: Path) -> Iterator[str]:
     """Read names off the tree of manifests: host, library, model, tag."""
-    names = []
     for path in _entries(manifests):
         parts = path.relative_to(manifests).parts
         if len(parts) == 4 and path.is_file():
             owner = "" if parts[1] == "library" else f"{parts[1]}/"
-            names.append(f"ollama/{owner}{parts[2]}:{parts[3]}")
-    return sorted(names)
+            yield f"ollama/{owner}{parts[2]}:{parts[3]}"
 
 
 def _entries(folder: Path) -> Iterator[Path]:

@@ -127,6 +127,17 @@ def test_it_reads_well_without_json_and_a_broken_setting_is_a_finding(
     assert "RLM_RAG_SANDBOX must be one of" in shown
 
 
+def test_local_models_are_named_as_they_are_given_to_model(
+    here: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here.setattr(doctor, "EXAMINATIONS", (examinations._local_models,))
+    file = tmp_path / "models" / "small.gguf"
+    file.parent.mkdir()
+    file.write_bytes(b"GGUF")
+    assert main(["doctor"]) == 0
+    assert f"local:{file}" in capsys.readouterr().out
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a disk of its own")
 def test_a_disk_that_is_full_is_noticed(here: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 64) as disk:
