@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rlm_rag.loaders import memory, witness
+from rlm_rag.loaders import folders, memory, witness
 from rlm_rag.loaders.keeping import Keeping
 from rlm_rag.loaders.source import load_corpus, load_sources
 from rlm_rag.own_folders import CACHE_TAG
@@ -45,6 +44,7 @@ ALONE: dict[str, Change] = {
     ],
     "in a folder that was empty": lambda tree: put(tree, "empty/new.py"),
     "in a folder that came": lambda tree: put(tree, "more/and/more/new.py"),
+    "of a name that git has a meaning for": lambda tree: put(tree, ":!x.py"),
     "one that is binary": lambda tree: (tree / "src/picture").write_bytes(b"\0\1"),
     "one that may hold secrets": lambda tree: put(tree, "src/id_rsa"),
     "one of two bytes a letter": lambda tree: put(tree, "src/é.py", "é\n"),
@@ -122,8 +122,10 @@ def test_what_may_change_without_a_trace_is_looked_at_again(
     tree = made(tmp_path / "tree")
     keeping = Keeping(tmp_path / "kept" / "indexes")
     seen(load_corpus(tree, keeping=keeping))
-    newest = max(one.lstat().st_ctime_ns for one in tree.rglob("*"))
-    monkeypatch.setattr(memory, "_SETTLED_NS", time.time_ns() - newest)
+    looked_at: list[str] = []
+    real = folders._list
+    monkeypatch.setattr(folders, "_list", lambda one: (looked_at.append(one), real(one))[1])
+    monkeypatch.setattr(memory, "_SETTLED_NS", 3_600_000_000_000)
     for path in ("src/x/one.py", "src/two.py"):
         put(tree, path)
         fresh = seen(load_corpus(tree))
@@ -135,7 +137,9 @@ def test_what_may_change_without_a_trace_is_looked_at_again(
         fresh = seen(load_corpus(tree))
         started.clear()
         for _ in range(2):
+            looked_at.clear()
             assert seen(load_corpus(tree, keeping=keeping)) == fresh
+            assert str(folder) in looked_at
         assert not lists_all(started)
 
 
