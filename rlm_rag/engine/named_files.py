@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 
 from rlm_rag.engine.view import View
+from rlm_rag.errors import RetrievalError
 
 MOST_NAMES = 6
 
@@ -19,11 +20,16 @@ async def globs_named(view: View, question: str) -> list[str]:
     """Return a glob for each file that a question names and the corpus has, 6 at most.
 
     A name without a suffix (`Makefile`, `.gitignore`, `docs/LICENSE`) counts where a file is called
-    exactly so, and the question gives it with a capital, a first dot, or in quotes.
+    exactly so, and the question gives it with a capital, a first dot, or in quotes. None where
+    the look-up fails.
     """
     names = [_plain(found[1]) for found in _WITH_SUFFIX.finditer(question)]
     globs = dict.fromkeys(f"**/{name}" for name in names[:MOST_NAMES])
-    selection = await view.select(list(globs))
+    try:
+        selection = await view.select(list(globs))
+    except RetrievalError:
+        # Whatever is looked up for the question next meets the error, and tells it.
+        return []
     named = [glob for glob in globs if glob not in selection.unknown]
     return [*named, *(f"**/{name}" for name in _without_suffix(view, question))][:MOST_NAMES]
 

@@ -171,6 +171,26 @@ def test_retrieve_says_that_a_search_failed_and_denies_nothing(
     assert all(f"({failed})" in prompt for prompt in openai_server.prompts)
 
 
+@pytest.mark.parametrize("question", ["What does retry.py return?", "How many lines has retry.py?"])
+@pytest.mark.parametrize("strategy", ["retrieve", "rlm"])
+def test_a_named_file_that_cannot_be_looked_up_ends_no_run(
+    openai_server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    monkeypatch: pytest.MonkeyPatch,
+    strategy: str,
+    question: str,
+) -> None:
+    async def refuse(self: ProcessRetriever, request: object) -> None:
+        raise RetrievalError("the index process died")
+
+    monkeypatch.setattr(ProcessRetriever, "retrieve", refuse)
+    said = "Not known." if strategy == "retrieve" else "```repl\nFINAL(context[0]['path'])\n```"
+    small = "qwen2.5-coder-1.5b"
+    found = ask(openai_server, corpus, strategy, reply(said), question=question, model=small)
+    assert found.text == ("Not known." if strategy == "retrieve" else "src/retry.py")
+    assert any("a search failed" in each for each in found.warnings) == (strategy == "retrieve")
+
+
 def test_retrieve_ends_a_model_that_only_searches_with_what_was_found(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
