@@ -1,7 +1,8 @@
 """What is asked about an answer before it is accepted; each doubt is raised once.
 
 An answer that was computed by a block is taken as it is. One that the model wrote out itself is
-questioned where its last block failed, or where it holds a number that no output ever showed.
+questioned where its last block failed, or where it holds a number that no output ever showed. Of a
+small model, it does not stand at all after a block that failed, or a look that found nothing.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 
+from rlm_rag.engine.answer import denies
 from rlm_rag.engine.citations import Citation
 from rlm_rag.engine.form import MENDINGS, Form
 from rlm_rag.engine.guidance import LOOK_FIRST, Guide
 from rlm_rag.engine.history import RanBlock
+from rlm_rag.engine.looks import BY_WORDS
+from rlm_rag.engine.origins import Origins
 from rlm_rag.engine.question import asks_for_a_figure
+from rlm_rag.engine.stated import stated_answer
 
 MAX_NAMED = 8
 MAX_NUMBERS = 200_000
@@ -31,6 +36,20 @@ FOUND_NONE = (
     "Your code found none, which is seldom so: print some of what it went through, see how it is "
     "written there, and count again."
 )
+FAILED = (
+    "Your last block failed, and nothing ran since: mend it and run it, or say what else your "
+    "answer rests on."
+)
+MEND_IT = "Your last block failed, and nothing ran since: mend it and run it."
+FOUND_NOTHING = (
+    "Your last look found nothing: search with other words, or with another function, and print "
+    "what it finds."
+)
+ENOUGH_LOOKS = 2
+"""After so many different look-ups that found nothing, "Not in the corpus" stands."""
+_NOTHING = re.compile(
+    r"(?:\s|\[\]|\{\}|\(\)|set\(\)|None|\{'hits': \[\], 'counts': \{\}, [^{}\n]*\})*", re.ASCII
+)
 # Of a question that counts nothing, "two places" is no figure to be computed.
 _OF_NO_WEIGHT = 9
 
@@ -39,8 +58,8 @@ class Doubts:
     """Watches the turns of one RLM, and questions its answer.
 
     A model that `guide` guides is also questioned where a block of it gives an answer that it
-    wrote out without a look. `hold` has what a text cites ready for the check. `seconds_left`
-    says how long a check of the form may take.
+    wrote out without a look, and each time after a block that failed. `hold` has what a text
+    cites ready for the check. `seconds_left` says how long a check of the form may take.
     """
 
     def __init__(
@@ -66,15 +85,46 @@ class Doubts:
         self._hold = hold
         self._raised: set[str] = set()
         self._last_failed = False
+        self._last_empty = False
+        self._in_vain: set[str] = set()
+        self._origins = Origins()
 
-    def watch(self, ran: Sequence[RanBlock]) -> None:
-        """Take in what the blocks of a turn showed the model."""
+    def watch(self, ran: Sequence[RanBlock]) -> bool:
+        """Take in what the blocks of a turn showed the model, and return whether they ran well.
+
+        A guided model's block that only sets an answer is not taken for one that ran.
+        """
+        well = bool(ran)
         for block in ran:
             result = block.result
-            self._last_failed = result.error is not None
-            self._ran_well = self._ran_well or not self._last_failed
             for text in (result.stdout, result.stderr, result.value or ""):
                 self.shown(text)
+            if self._guide.is_on and not self._is_more_than_an_answer(block):
+                well = False
+                continue
+            self._last_failed = result.error is not None
+            self._ran_well = self._ran_well or not self._last_failed
+            well = well and not self._last_failed
+        return well
+
+    def is_computed(self, block: RanBlock, text: str) -> bool:
+        """Whether a block that set the answer `text` computed it, a guided model's of the corpus.
+
+        To be asked before `watch` is told of the block.
+        """
+        if (stated_answer([block]) or "").strip() == text.strip():
+            return False
+        return not self._guide.is_on or bool(self._origins.of_corpus(block.code))
+
+    def lacks(self, text: str, *, computed: bool) -> str | None:
+        """Return what a guided model's answer cannot follow, None where it stands for itself."""
+        if not self._guide.is_on or computed:
+            return None
+        if self._last_failed:
+            return "its last block failed"
+        if self._last_empty and not self._is_none(text):
+            return "its last look found nothing"
+        return None
 
     def shown(self, text: str) -> None:
         """Take in a text that the model has before it, for the numbers it holds."""
@@ -91,12 +141,11 @@ class Doubts:
         blind = blind or (self._guide.is_on and not computed)
         if blind and not self._ran_well and self._first("blind"):
             return LOOK_FIRST
-        if self._last_failed and not computed and self._first("failed"):
-            parts.append(
-                "Your last block failed, and nothing ran since: mend it and run it, or say what "
-                "else your answer rests on."
-            )
-        if self._found_none(text) and self._first("none"):
+        if self._last_failed and not computed:
+            parts += self._after_failure()
+        elif self.lacks(text, computed=computed) and self._first("empty"):
+            parts.append(FOUND_NOTHING)
+        elif self._found_none(text) and self._first("none"):
             parts.append(FOUND_NONE)
         if not computed and (numbers := self._never_shown(text)) and self._first("numbers"):
             parts.append(
@@ -111,6 +160,45 @@ class Doubts:
             return None
         asked = "\n".join(parts)
         return f"Your answer is not accepted yet.\n{asked}\nThen give the whole answer again."
+
+    def _after_failure(self) -> list[str]:
+        if self._guide.is_on:
+            return [MEND_IT]
+        return [FAILED] if self._first("failed") else []
+
+    def _is_more_than_an_answer(self, block: RanBlock) -> bool:
+        """Whether a block did more than set one; takes in whether that found anything."""
+        names = self._origins.of_corpus(block.code)
+        shown = self._shown_by(block)
+        self._origins.ran(block.code)
+        is_ready = block.result.answer is not None and block.result.answer.ready
+        if is_ready and not names and block.result.error is None:
+            return False
+        in_vain = {f"{look.name} {look.words}" for look in block.looks if not look.found}
+        only_looks = names <= BY_WORDS and all(not look.found for look in block.looks)
+        if in_vain and only_looks:
+            self._last_empty = True
+        elif block.result.error is None and (names or not shown):
+            self._last_empty = _NOTHING.fullmatch(shown) is not None
+            if self._last_empty and names:
+                in_vain = in_vain or {block.code.strip()}
+        self._in_vain |= in_vain
+        return True
+
+    def _shown_by(self, block: RanBlock) -> str:
+        """Return what a block has shown, an answer that it computed included."""
+        result = block.result
+        shown = result.stdout + (result.value or "")
+        if result.answer is None or not result.answer.ready:
+            return shown
+        answer = result.answer.content
+        return shown + (answer if self.is_computed(block, answer) else "")
+
+    def _is_none(self, text: str) -> bool:
+        """Whether an answer says no more than what the looks that found nothing have shown."""
+        if self._counts and set(_claimed(text)) == {"0"}:
+            return True
+        return denies(text) and len(self._in_vain) >= ENOUGH_LOOKS
 
     async def _misfit(self, text: str) -> list[str]:
         if self.form is None or self._mendings == 0:
@@ -136,8 +224,11 @@ class Doubts:
         return first
 
     def _found_none(self, text: str) -> bool:
-        """Whether a small model counts nothing, most often by a condition that it guessed."""
-        return self._guide.is_on and self._counts and set(_claimed(text)) == {"0"}
+        """Whether a small model finds none, most often by a condition that it guessed."""
+        if not self._guide.is_on:
+            return False
+        counted_none = self._counts and set(_claimed(text)) == {"0"}
+        return counted_none or _NOTHING.fullmatch(text) is not None
 
     def _never_shown(self, text: str) -> list[str]:
         new = [number for number in dict.fromkeys(_claimed(text)) if number not in self._seen]

@@ -14,11 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rlm_rag.engine.history import RanBlock
+from rlm_rag.engine.looks import Look
 from rlm_rag.sandbox.session import BlockError
 
 MAX_HINTS = 3
 LONG_OUTPUT_CHARS = 8_000
 MAX_ANSWER_CHARS = 60
+MAX_WORDS_CHARS = 60
 
 _CONTEXT = (
     '`context` is a list of dicts with the keys "path" and "content": '
@@ -39,6 +41,12 @@ _OTHER_TOOL = (
     "Exact words: grep_context. Where a name is defined: symbols. Records: records(path), or "
     "str.split in Python over one entry of context."
 )
+_NONE_AGAIN = "{name}({words!r}) has found nothing before. Use another function: {instead}."
+_INSTEAD = {
+    "search": "grep_context for a word as it stands in the text, or symbols for a name",
+    "grep_context": "search for words of the question, or symbols for a name",
+    "symbols": "grep_context for the name as a word, or search",
+}
 _NAMES = (
     *("search", "grep_context", "outline", "symbols", "repo_map", "read", "records", "add_context"),
     *("llm_query", "llm_query_batched", "llm_query_chunked", "llm_map_reduce", "map_files"),
@@ -115,23 +123,30 @@ class Hints:
         self._ran: set[str] = set()
         self._kinds: Counter[str] = Counter()
         self._said: Counter[str] = Counter()
+        self._found_none: set[Look] = set()
         self.repeats = 0
         """How many turns in a row told nothing that was not told before."""
 
-    def about(self, ran: Sequence[RanBlock]) -> tuple[str, ...]:
+    def about(self, ran: Sequence[RanBlock], *, is_guided: bool = False) -> tuple[str, ...]:
         """Return at most `MAX_HINTS` sentences on the blocks of a turn.
 
         The first of a kind gets its familiar explanation, one that comes a third time in a row
         the advice to use another function; a block that is the same as one that failed, or that
-        ran well and told nothing new, is pointed out.
+        ran well and told nothing new, is pointed out. A guided model that looks once more for
+        what was not there is named another function, in whatever block it does.
         """
         hints: list[str] = []
         again = [self._is_again(block) for block in ran]
         for block, is_again in zip(ran, again, strict=True):
             error = block.result.error
+            in_vain = self._in_vain(block) if is_guided else []
+            hints += in_vain
             if error is None:
                 self._kinds.clear()
-                hints += [_same_again(block)] if is_again else self._on_output(block)
+                if is_again:
+                    hints += [] if in_vain else [_same_again(block)]
+                else:
+                    hints += self._on_output(block)
             else:
                 hints += [_FAILED_AGAIN] if is_again else []
                 hints += self._on_error(block, error)
@@ -148,6 +163,17 @@ class Hints:
             return not _is_new(self._failed, block.code.strip())
         shown = result.stdout + (result.value or "")
         return not _is_new(self._ran, block.code.strip(), shown, result.stderr)
+
+    def _in_vain(self, block: RanBlock) -> list[str]:
+        none = [look for look in dict.fromkeys(block.looks) if not look.found]
+        again = [look for look in none if look in self._found_none]
+        self._found_none.update(none)
+        return [
+            _NONE_AGAIN.format(
+                name=look.name, words=look.words[:MAX_WORDS_CHARS], instead=_INSTEAD[look.name]
+            )
+            for look in again
+        ]
 
     def _on_error(self, block: RanBlock, error: BlockError) -> list[str]:
         self._kinds[error.type] += 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.limits import Limits
+from rlm_rag.engine.looks import Look
 from rlm_rag.models.base import Message
 from rlm_rag.models.tokens import count_message_tokens
 from rlm_rag.sandbox.session import BlockError, BlockResult
@@ -25,11 +26,15 @@ MAX_MESSAGE_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class RanBlock:
-    """A block that ran, with what it gave back; `code` as the model wrote it."""
+    """A block that ran, with what it gave back; `code` as the model wrote it.
+
+    `looks` are the look-ups by words that it made.
+    """
 
     number: int
     code: str
     result: BlockResult
+    looks: tuple[Look, ...] = ()
 
 
 class History:

@@ -204,12 +204,13 @@ class Loop:
             ending = ending and replace(ending, notes=(*ending.notes, COMPUTED))
         if ending is not None:
             return ending
-        failed = not ran or any(block.result.error is not None for block in ran)
-        self._errors = self._errors + 1 if failed else 0
-        self._ran_well = self._ran_well or not failed
-        self._doubts.watch(ran)
-        notes += self._hints.about(ran)
+        well = self._doubts.watch(ran)
+        self._errors = 0 if well else self._errors + 1
+        self._ran_well = self._ran_well or well
+        notes += self._hints.about(ran, is_guided=self._guide.is_on)
         if self._guide.gives_up(self._hints.repeats):
+            if self._doubted is not None and self._doubted.is_blind:
+                return self._final(self._doubted)
             return self._broken("the root model sent the same blocks again and again")
         self._step_down(ran)
         notes += self._tasks.notes()
@@ -262,14 +263,18 @@ class Loop:
         self, ending: Ending, notes: list[str], *, computed: bool, blind: bool = False
     ) -> Ending | None:
         """Return the ending, or None where its answer is questioned in the next turn."""
+        lacks = self._doubts.lacks(ending.text, computed=computed)
+        if lacks is not None:
+            detail = f"the root model answered though {lacks}"
+            ending = replace(ending, stop_reason="errors", detail=detail, is_blind=True)
         if self.iterations >= self._limits.iterations:
-            return ending
+            return self._final(ending)
         # Where nothing better comes, an answer that was questioned is still the answer; so is one
         # whose questioning took the rest of the time.
         self._doubted = ending
         doubt = await self._doubts.about(ending.text, computed=computed, blind=blind)
         if doubt is None:
-            return ending
+            return self._final(ending)
         if not computed and not self._ran_well and not self._bench.goes_on:
             self._stumbles += STUMBLES
         notes.append(doubt)
@@ -280,12 +285,12 @@ class Loop:
     ) -> tuple[list[RanBlock], Ending | None]:
         ran: list[RanBlock] = []
         for position, block in enumerate(blocks):
-            result = await self._bench.run(turn, block.code)
-            ran.append(RanBlock(self._bench.block, block.code, result))
+            ran.append(await self._bench.run(turn, block.code))
+            result = ran[-1].result
             ready = result.answer is not None and result.answer.ready
             if ready and result.error is None:
                 skipped = _skipped(blocks, position)
-                ending = await self._set_by(block, skipped, notes)
+                ending = await self._set_by(ran[-1], skipped, notes)
                 if ending is not None or self._bench.candidate.strip():
                     notes += skipped
                     return ran, ending
@@ -298,13 +303,13 @@ class Loop:
         return ran, None
 
     async def _set_by(
-        self, block: Block, skipped: tuple[str, ...], notes: list[str]
+        self, block: RanBlock, skipped: tuple[str, ...], notes: list[str]
     ) -> Ending | None:
         """Return the ending of a block that set the answer; None where it is not accepted."""
         if not self._bench.candidate.strip():
             return None
         ending = answered(self._bench.candidate, notes=skipped)
-        computed = (stated_answer([block]) or "").strip() != self._bench.candidate.strip()
+        computed = self._doubts.is_computed(block, ending.text)
         return await self._accepted(ending, notes, computed=computed)
 
     async def _end_by(self, stop_reason: StopReason, detail: str) -> Ending:
@@ -329,7 +334,7 @@ class Loop:
             text,
             stop_reason,
             detail,
-            is_blind=not self._ran_well,
+            is_blind=not self._ran_well or self._doubts.lacks(text, computed=False) is not None,
             is_cut=completion.finish_reason == "length",
         )
 
@@ -380,6 +385,16 @@ class Loop:
         if self._doubts.form is not None:
             parts.append(self._doubts.form.instruction)
         return "\n\n".join(parts)
+
+    def _final(self, ending: Ending) -> Ending:
+        """Return the ending of an answer, and record that it does not stand where it is blind."""
+        if ending.is_blind:
+            self._recorder.record(
+                events.LimitReached(
+                    run=self._run_id, name=ending.stop_reason, detail=ending.detail or ""
+                )
+            )
+        return ending
 
     def _broken(self, detail: str) -> Ending:
         self._recorder.record(events.LimitReached(run=self._run_id, name="errors", detail=detail))

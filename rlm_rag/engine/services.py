@@ -17,6 +17,7 @@ from rlm_rag.engine.arguments import bind
 from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.fetching import FETCH, Fetching
+from rlm_rag.engine.looks import Look, look_of
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.sameness import asked as digest
 from rlm_rag.engine.view import View
@@ -148,6 +149,7 @@ class Services:
         self._seconds = max(await_seconds - _ANSWER_MARGIN_SECONDS, await_seconds / 2)
         self._seq = 0
         self._block = 0
+        self._looks: list[Look] = []
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -192,6 +194,10 @@ class Services:
             raise ServiceError("argument", f"there is no document {error}") from error
         except RlmRagError as error:
             raise ServiceError(error.kind, _with_hint(error)) from error
+
+    def looks(self, block: int) -> tuple[Look, ...]:
+        """Return the look-ups that were answered to the newest block, none of any other."""
+        return tuple(self._looks) if block == self._block else ()
 
     async def looked_up(self, name: str, /, **arguments: Any) -> Any:
         """Return what a look-up of the host's own gives, None where it is refused.
@@ -249,6 +255,7 @@ class Services:
     def _next_seq(self, block: int) -> int:
         if block != self._block:
             self._block, self._seq = block, 0
+            self._looks = []
         self._seq += 1
         return self._seq
 
@@ -257,12 +264,14 @@ class Services:
         request = _REQUESTS[call.name](**arguments)
         kept = {name: _recorded(value) for name, value in arguments.items()}
         found = self._past.answer(self._run_id, call.block, seq, call.name, digest(kept))
-        if found is not None:
-            return _reply_of(found)
-        self._past.check_goes_on(self._run_id)
-        answered = await self._retrieved(call, seq, kept, request)
-        self._recorder.record(answered)
-        return _reply_of(answered)
+        if found is None:
+            self._past.check_goes_on(self._run_id)
+            found = await self._retrieved(call, seq, kept, request)
+            self._recorder.record(found)
+        reply = _reply_of(found)
+        if call.block == self._block and (look := look_of(call.name, kept, reply.value)):
+            self._looks.append(look)
+        return reply
 
     async def _retrieved(
         self, call: ServiceCall, seq: int, arguments: Mapping[str, Any], request: Request

@@ -6,23 +6,25 @@ import ast
 import warnings
 from collections.abc import Iterable, Mapping
 
+from rlm_rag.engine.history import RanBlock
 from rlm_rag.engine.reply import Block
 
 
-def stated_answer(blocks: Iterable[Block]) -> str | None:
+def stated_answer(blocks: Iterable[Block | RanBlock]) -> str | None:
     """Return the text that the blocks set `answer` to, or call FINAL with; None where none does.
 
     Nothing is run: only literals count, and the last one wins.
     """
     stated = None
     for block in blocks:
-        for statement in _statements(block.code):
+        for statement in statements(block.code):
             found = _of_statement(statement)
             stated = stated if found is None else found
     return stated
 
 
-def _statements(code: str) -> list[ast.stmt]:
+def statements(code: str) -> list[ast.stmt]:
+    """Return the statements of a block at its top level, none of one that does not parse."""
     # Told of its escapes in a block that never runs, nobody could do anything about them.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

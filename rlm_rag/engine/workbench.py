@@ -8,7 +8,8 @@ from rlm_rag.engine.answer import StopReason
 from rlm_rag.engine.carried import Left
 from rlm_rag.engine.ending import Ending
 from rlm_rag.engine.guidance import Guide
-from rlm_rag.engine.history import History, error_text
+from rlm_rag.engine.history import History, RanBlock, error_text
+from rlm_rag.engine.services import Services
 from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.errors import SandboxError
 from rlm_rag.sandbox.calls import uncounted
@@ -35,6 +36,7 @@ class Workbench:
         assignment: Assignment,
         *,
         session: Session,
+        services: Services,
         history: History,
         guide: Guide,
     ) -> None:
@@ -42,6 +44,7 @@ class Workbench:
         self._run_id = assignment.run_id
         self._carried = carried
         self._session = session
+        self._services = services
         self._history = history
         self._guide = guide
         self._limits = tree.limits
@@ -63,7 +66,7 @@ class Workbench:
         """Whether no block has run, here or in the conversation so far."""
         return self.block == 0 and not self.goes_on
 
-    async def run(self, turn: int, code: str) -> BlockResult:
+    async def run(self, turn: int, code: str) -> RanBlock:
         """Run the next block, and record it.
 
         Raises:
@@ -101,7 +104,7 @@ class Workbench:
                 restarted=result.restarted,
             )
         )
-        return result
+        return RanBlock(block, code, result, self._services.looks(block))
 
     async def look(self, code: str = "answers or None") -> BlockResult | None:
         """Run a last piece of code, for what `answer` and other names hold; None where it fails."""
