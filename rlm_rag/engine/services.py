@@ -17,7 +17,7 @@ from rlm_rag.engine.arguments import bind
 from rlm_rag.engine.caller import Caller
 from rlm_rag.engine.coverage import Coverage
 from rlm_rag.engine.fetching import FETCH, Fetching
-from rlm_rag.engine.looks import Look, look_of
+from rlm_rag.engine.looks import MAX_LOOKS, Look, look_of
 from rlm_rag.engine.past import Past
 from rlm_rag.engine.sameness import asked as digest
 from rlm_rag.engine.view import View
@@ -196,7 +196,10 @@ class Services:
             raise ServiceError(error.kind, _with_hint(error)) from error
 
     def looks(self, block: int) -> tuple[Look, ...]:
-        """Return the look-ups that were answered to the newest block, none of any other."""
+        """Return the look-ups that were answered to the newest block, none of any other.
+
+        Of more than MAX_LOOKS the first ones, and one that found something where any did.
+        """
         return tuple(self._looks) if block == self._block else ()
 
     async def looked_up(self, name: str, /, **arguments: Any) -> Any:
@@ -269,9 +272,17 @@ class Services:
             found = await self._retrieved(call, seq, kept, request)
             self._recorder.record(found)
         reply = _reply_of(found)
-        if call.block == self._block and (look := look_of(call.name, kept, reply.value)):
-            self._looks.append(look)
+        look = look_of(call.name, kept, reply.value)
+        if look is not None and call.block == self._block:
+            self._keep(look)
         return reply
+
+    def _keep(self, look: Look) -> None:
+        if len(self._looks) < MAX_LOOKS:
+            self._looks.append(look)
+        elif look.found:
+            # That something was found must not be lost beside all that was not.
+            self._looks[-1] = look
 
     async def _retrieved(
         self, call: ServiceCall, seq: int, arguments: Mapping[str, Any], request: Request

@@ -95,6 +95,14 @@ def test_an_answer_after_a_look_that_found_something_stands(
     assert (again.text, again.stop_reason) == ("It is Onhava.", "answered")
 
 
+def test_what_one_look_of_very_many_found_is_not_lost(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    looks = "n = [search(f'q{n}zz', k=1) for n in range(120)]\nprint(grep_context('king')['hits'])"
+    found = ask(openai_server, corpus, looks, "FINAL('It is Onhava.')")
+    assert (found.text, found.stop_reason) == ("It is Onhava.", "answered")
+
+
 def test_that_it_is_not_in_the_corpus_stands_after_two_looks_that_found_nothing(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
