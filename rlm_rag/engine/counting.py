@@ -48,6 +48,8 @@ class Counting:
         self._ratio = 1.0
         self._added = 0
         self._added_by_image = 0
+        # Images go with every turn; a large one's size is looked for in 20 MB.
+        self._image_tokens: dict[tuple[str, Callable[[str, str], int]], int] = {}
 
     def learn(self, estimated: int, billed: int, messages: tuple[Message, ...] = ()) -> None:
         """Take note of what was billed for a prompt that `count_message_tokens` estimates so.
@@ -137,8 +139,15 @@ class Counting:
     def _more(self, images: Sequence[str], tokens_of: Callable[[str, str], int]) -> int:
         """What images cost beyond the `IMAGE_TOKENS` that they are estimated as."""
         return sum(
-            tokens_of(image, self._model) - IMAGE_TOKENS + self._added_by_image for image in images
+            self._tokens_of(image, tokens_of) - IMAGE_TOKENS + self._added_by_image
+            for image in images
         )
+
+    def _tokens_of(self, image: str, tokens_of: Callable[[str, str], int]) -> int:
+        known = self._image_tokens.get((image, tokens_of))
+        if known is None:
+            known = self._image_tokens[image, tokens_of] = tokens_of(image, self._model)
+        return known
 
 
 def _template(messages: Sequence[Message]) -> int:

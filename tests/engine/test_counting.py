@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from rlm_rag.engine import counting
 from rlm_rag.engine.counting import Counting
 from rlm_rag.models.base import Message
+from rlm_rag.models.image_tokens import most_image_tokens
 from rlm_rag.models.tokens import most_message_tokens
 
 LONG = [Message("user", "word " * 2_000)]
@@ -105,3 +107,20 @@ def test_a_prompt_that_we_count_too_high_tells_of_no_shorter_template() -> None:
     counting = Counting("some/model", has_template=True)
     counting.learn(450, 7 + 200 + 40, numbers)
     assert careful(counting, "Hi") >= careful(Counting("some/model"), "Hi") + 40
+
+
+def test_an_image_that_goes_with_every_turn_is_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+
+    def looked_at(image: str, model: str) -> int:
+        seen.append(image)
+        return most_image_tokens(image, model)
+
+    monkeypatch.setattr(counting, "most_image_tokens", looked_at)
+    model = Counting("some/model")
+    image = "data:image/png;base64,"
+    shown = [Message("user", "Hi", (image, image))]
+    assert model.most(shown) == model.most([*shown]) == 7 + 2 + 66 + 2 * 16_384
+    assert seen == [image]
