@@ -37,10 +37,11 @@ class Counting:
     tokens than a prompt has bytes, which no byte-level tokenizer makes of it: more than those is
     the template's. Near a limit a model whose template is not known, as `has_template` says,
     counts with a long one until it has billed a prompt, those with a system message and those
-    without one each for themselves.
+    without one each for themselves. `besides` goes with each prompt, and may be put into it.
     """
 
-    def __init__(self, model: str = "", *, has_template: bool = False) -> None:
+    def __init__(self, model: str = "", *, has_template: bool = False, besides: str = "") -> None:
+        self._besides = (Message("user", besides),) if besides else ()
         self._model = model
         self._has_template = has_template
         self._shortest: dict[bool, tuple[int, int, tuple[Message, ...]]] = {}
@@ -65,7 +66,7 @@ class Counting:
         excess = billed - estimated
         if images:
             self._added_by_image += math.ceil(more / len(images))
-        elif messages and _is_template(excess, billed, messages):
+        elif messages and _is_template(excess, billed, (*messages, *self._besides)):
             self._added = max(self._added, excess)
         elif estimated >= _TELLING_TOKENS:
             self._ratio = max(self._ratio, _MARGIN * billed / estimated)
@@ -98,7 +99,7 @@ class Counting:
             room = self._template_room.get(_has_system(messages), _LONGEST_TEMPLATE_TOKENS)
             template = max(template, room)
         images = self._more(images_of(messages), most_image_tokens)
-        return most_message_tokens(messages) + template + images
+        return most_message_tokens((*messages, *self._besides)) + template + images
 
     def counted(self, messages: Sequence[Message], estimated: int, *, api_base: str | None) -> int:
         """Return what tokenizers make of a prompt at most, with what a template may add.
@@ -112,8 +113,9 @@ class Counting:
         return self._highest(messages, estimated, api_base) + template + images
 
     def _highest(self, messages: Sequence[Message], estimated: int, api_base: str | None) -> int:
-        highest = highest_message_tokens(messages, model=self._model, api_base=api_base)
-        return (estimated + most_message_tokens(messages)) // 2 if highest is None else highest
+        sent = (*messages, *self._besides)
+        highest = highest_message_tokens(sent, model=self._model, api_base=api_base)
+        return (estimated + most_message_tokens(sent)) // 2 if highest is None else highest
 
     def _likely_template(self, messages: Sequence[Message], api_base: str | None) -> int:
         """What a template adds: what was billed, or else as much as those of such a name add."""

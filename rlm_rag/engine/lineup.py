@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -51,6 +52,8 @@ _OWN_PARAMETERS = frozenset(
         *("plugins", "search_parameters", "enable_search", "models", "prediction"),
     }
 )
+# Characters of options that hold no schema.
+_SHORT_OPTIONS = 100
 # Parameters whose own are sent beside all others, or in the place of them.
 _BODIES = frozenset({"extra_body", "options"})
 # With them other prices hold than those of the table: tiers, Anthropic's fast mode and regions,
@@ -317,7 +320,11 @@ class Lineup:
             shared=None if replies_from_file(name) else self._shared,
             fallbacks=self._fallbacks,
             refusals=self._refusals,
-            counting=Counting(name, has_template=self._has_template(name)),
+            counting=Counting(
+                name,
+                has_template=self._has_template(name),
+                besides=_in_prompts(settings.parameters(name)),
+            ),
         )
 
     def _has_template(self, name: str) -> bool:
@@ -337,6 +344,15 @@ class Lineup:
             headers=settings.headers,
             price=settings.given_price,
         )
+
+
+def _in_prompts(extra: Mapping[str, Any]) -> str:
+    """Return what providers may put into each prompt of the options, as JSON; "" for nothing.
+
+    A schema is put there, say; what is shorter is none.
+    """
+    text = json.dumps(dict(extra), default=str)
+    return text if len(text) > _SHORT_OPTIONS else ""
 
 
 def _check_extra(extra: Mapping[str, Any], *, by_table: bool) -> None:

@@ -124,3 +124,14 @@ def test_an_image_that_goes_with_every_turn_is_looked_at_once(
     shown = [Message("user", "Hi", (image, image))]
     assert model.most(shown) == model.most([*shown]) == 7 + 2 + 66 + 2 * 16_384
     assert seen == [image]
+
+
+def test_a_schema_that_goes_with_each_prompt_counts_near_a_limit() -> None:
+    schema = '{"type": "object", "properties": {"name": {"type": "string"}}}' * 10
+    bare, counting = Counting("some/model"), Counting("some/model", besides=schema)
+    assert counting.most(LONG) == bare.most(LONG) + len(schema) + 4
+    assert careful(counting, "Hi") > careful(bare, "Hi") + 100
+    assert counting.estimated(2_000, LONG) == 2_000
+    # Billed with it, it is no template.
+    counting.learn(12, 12 + 200, HELLO)
+    assert careful(counting, "Hi") <= careful(bare, "Hi") + 200 + 64

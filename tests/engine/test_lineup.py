@@ -322,6 +322,25 @@ def test_what_changes_a_price_needs_one_under_a_limit_in_money(
         )
 
 
+def test_a_schema_among_the_options_counts_with_each_prompt_under_a_limit(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    fields = {f"field_{n}": {"type": "string"} for n in range(200)}
+    schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": fields}}
+    for options, stop in (
+        ({"response_format": schema}, "budget_tokens"),
+        ({"top_p": 1}, "answered"),
+    ):
+        found = play(
+            openai_server,
+            corpus,
+            root=[block("FINAL('x')")],
+            model_options=options,
+            limits=Limits(tokens=4_000),
+        )
+        assert found.stop_reason == stop
+
+
 def test_identical_prompts_of_a_batch_are_sent_once(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
