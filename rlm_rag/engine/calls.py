@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeGuard
+from typing import Any, TypeGuard
 
 from rlm_rag.engine import meter
 from rlm_rag.engine.admission import CallEstimate, LimitReached, Reservation
 from rlm_rag.engine.answer import StopReason, usage_dict
+from rlm_rag.engine.asking import Asking, Role
 from rlm_rag.engine.attempts import Attempts
 from rlm_rag.engine.budget import Budget
 from rlm_rag.engine.caller import Caller
@@ -29,13 +30,13 @@ from rlm_rag.models.limiter import Turns
 from rlm_rag.models.messages import alternate
 from rlm_rag.models.prices import ModelFacts
 from rlm_rag.models.retry import Patience, complete_with_retries
+from rlm_rag.models.schemas import Schemas, may_refuse_schema
 from rlm_rag.models.sharing import SharedReplies, saved
 from rlm_rag.models.tokens import count_message_tokens
 from rlm_rag.sandbox.calls import uncounted
 from rlm_rag.trace import events
 from rlm_rag.trace.recorder import Recorder
 
-Role = Literal["root", "sub"]
 # Sent as the output cap where a limit on tokens or money needs one and the model's own is larger:
 # replies of root models and leaves stay well below it.
 CAP_TOKENS = 4096
@@ -53,7 +54,8 @@ class PricedModel:
 
     Models of one provider share the `limiter`. `temperature` and `extra` go with each request.
     `shared` joins identical calls, None where each has to be sent; `fallbacks` may take the
-    model's place; `refusals` are what its provider refused for good, `counting` is how it counts.
+    model's place; `refusals` are what its provider refused for good, `counting` is how it counts,
+    `schemas` whether it holds replies to a schema.
     """
 
     model: LanguageModel
@@ -66,31 +68,11 @@ class PricedModel:
     fallbacks: Fallbacks[PricedModel] = field(default_factory=Fallbacks)
     refusals: Refusals = field(default_factory=Refusals)
     counting: Counting = field(default_factory=Counting)
+    schemas: Schemas = field(default_factory=Schemas)
 
     @property
     def name(self) -> str:
         return self.model.name
-
-
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """One call as it was asked for, whichever model comes to serve it."""
-
-    messages: tuple[Message, ...]
-    prompt_tokens: int
-    role: Role
-    caller: Caller | None
-    turn: int | None
-    max_output_tokens: int | None
-    final: bool
-    summary: bool
-    stop: tuple[str, ...]
-
-    @property
-    def place(self) -> tuple[int | None, int | None, int | None]:
-        """The block that it was asked from, the order in it, the place in its batch."""
-        caller = self.caller
-        return (None, None, None) if caller is None else (caller.block, caller.seq, caller.item)
 
 
 class ModelCalls:
@@ -137,12 +119,13 @@ class ModelCalls:
         final: bool = False,
         summary: bool = False,
         stop: tuple[str, ...] = (),
+        schema: Mapping[str, Any] | None = None,
     ) -> Completion:
         """Send one call, retries included; `final` draws on what was reserved for the last one.
 
         Where only calls in flight keep it from fitting the limits, it waits for them. A root
         call is known by its `turn`, one for a `summary` of older turns apart; a leaf call by the
-        place of its `caller`.
+        place of its `caller`. A model that can is held to the `schema` of a reply that is all JSON.
 
         Raises:
             LimitReached: the call does not fit what is left; nothing was sent.
@@ -150,33 +133,33 @@ class ModelCalls:
         """
         ordered = alternate(messages)
         tokens = count_message_tokens(ordered)
-        asking = _Asking(
-            ordered, tokens, role, caller, turn, max_output_tokens, final, summary, stop
+        asking = Asking(
+            ordered, tokens, role, caller, turn, max_output_tokens, final, summary, stop, schema
         )
         recorded = self._recorded(asking)
         if recorded is not None and recorded.completion is not None:
             meter.count(recorded.cost, recorded.sent.model)
-            self._expect_final(self._weighing(model, asking), asking)
+            self._expect_final(self._weighing(model, asking.to(model)), asking)
             return recorded.completion
         self._past.check_goes_on(self._run_id)
         return await self._by_any(model, asking)
 
-    def _check_not_refused(self, model: PricedModel, asking: _Asking) -> None:
+    def _check_not_refused(self, model: PricedModel, asking: Asking) -> None:
         if self.refusal is not None:
             raise self.refusal
         model.refusals.check(self._batch_of(asking), model.name)
 
-    def _batch_of(self, asking: _Asking) -> Batch | None:
+    def _batch_of(self, asking: Asking) -> Batch | None:
         if asking.caller is None:
             return self._batch
         return Batch(self._run_id, asking.caller.block)
 
-    async def _by_any(self, model: PricedModel, asking: _Asking) -> Completion:
+    async def _by_any(self, model: PricedModel, asking: Asking) -> Completion:
         """Have the model serve a call, or, where it cannot just now, one that stands in for it."""
         failure: ModelError | None = None
         for candidate in model.fallbacks.for_call(model):
             try:
-                completion = await self._complete(candidate, asking)
+                completion = await self._complete(candidate, asking.to(candidate))
             except (ModelError, LimitReached) as error:
                 if failure is not None and not _is_passing(error):
                     # What the model that was asked for said tells more.
@@ -191,7 +174,7 @@ class ModelCalls:
         assert failure is not None
         raise failure
 
-    def _recorded(self, asking: _Asking) -> Call | None:
+    def _recorded(self, asking: Asking) -> Call | None:
         """Return the call that was answered before in the place of this one."""
         past, run = self._past, self._run_id
         if asking.final:
@@ -202,17 +185,17 @@ class ModelCalls:
             return past.root_reply(run, asking.turn)
         return past.leaf_reply(run, *asking.place, asking.messages)
 
-    def _twin(self, asking: _Asking) -> Completion | None:
+    def _twin(self, asking: Asking) -> Completion | None:
         if asking.role == "root":
             return None
         return self._past.twin(self._run_id, *asking.place, asking.messages)
 
-    def _expect_final(self, weighing: Weighing, asking: _Asking) -> None:
+    def _expect_final(self, weighing: Weighing, asking: Asking) -> None:
         """The last root call has the same history before it, so it costs about as much."""
         if asking.role == "root" and self._keeps_final and not asking.final:
             self._budget.expect_final(weighing.estimate(), counted=weighing.careful)
 
-    async def _complete(self, model: PricedModel, asking: _Asking) -> Completion:
+    async def _complete(self, model: PricedModel, asking: Asking) -> Completion:
         """Have one model serve a call, or one like it that is under way or was kept."""
         self._check_not_refused(model, asking)
         _check_window(model, asking.prompt_tokens)
@@ -223,11 +206,12 @@ class ModelCalls:
             stop=asking.stop,
             timeout_seconds=self._timeout(asking.final),
             extra=model.extra,
+            schema=asking.schema,
         )
         sending = _Sending(request.max_output_tokens)
         if model.shared is None:
             with uncounted():
-                return await self._send(model, asking, request, sending)
+                return await self._send_in_form(model, asking, request, sending)
         started = time.monotonic()
         key = model.shared.key(model.name, model.api_base, request)
         twin = None if request.temperature else self._twin(asking)
@@ -237,7 +221,7 @@ class ModelCalls:
             with uncounted():
                 completion, sent = await model.shared.complete(
                     key,
-                    lambda: self._send(model, asking, request, sending),
+                    lambda: self._send_in_form(model, asking, request, sending),
                     keeps=lambda reply: not sending.was_cut(reply),
                 )
         if not sent:
@@ -248,8 +232,33 @@ class ModelCalls:
             self._record_reply(call, completion.model, completion, started)
         return completion
 
+    async def _send_in_form(
+        self, model: PricedModel, asking: Asking, request: ModelRequest, sending: _Sending
+    ) -> Completion:
+        """Send a call with its schema, and without it where it is refused for that."""
+        if asking.schema is not None and self._may_constrain(model, asking):
+            try:
+                completion = await self._send(model, asking, request, sending)
+            except ModelError as error:
+                if not may_refuse_schema(error):
+                    raise
+                model.schemas.refused = True
+            except LimitReached:
+                # It may fit without; what is over is told by the call that follows.
+                pass
+            else:
+                model.schemas.taken = True
+                return completion
+        plain = replace(asking, schema=None)
+        return await self._send(model, plain, replace(request, schema=None), sending)
+
+    def _may_constrain(self, model: PricedModel, asking: Asking) -> bool:
+        """Whether a refusal, where one is to be thought of, would leave a call to answer with."""
+        is_last = asking.final and self._budget.calls_left() == 0
+        return not model.schemas.refused and (model.schemas.taken or not is_last)
+
     async def _send(
-        self, model: PricedModel, asking: _Asking, request: ModelRequest, sending: _Sending
+        self, model: PricedModel, asking: Asking, request: ModelRequest, sending: _Sending
     ) -> Completion:
         weighing, reservation = await self._reserve(model, asking)
         request = sending.capped(request, reservation.estimate.output_tokens)
@@ -280,7 +289,7 @@ class ModelCalls:
             self._record_failure(call, model.name, spent, started, "the call was cancelled")
             raise
         billed = completion.usage.input_tokens
-        model.counting.learn(asking.prompt_tokens, billed, asking.messages)
+        model.counting.learn(asking.billed_tokens, billed, asking.billed)
         usage = attempts.answered(_priced(completion.usage, model.facts))
         completion = replace(completion, usage=usage)
         if live is not None:
@@ -288,13 +297,13 @@ class ModelCalls:
         self._record_reply(call, completion.model, completion, started)
         return completion
 
-    def _live(self, asking: _Asking, call: int, attempts: Attempts) -> LiveReply | None:
+    def _live(self, asking: Asking, call: int, attempts: Attempts) -> LiveReply | None:
         """Return what tells a root model's reply as it comes, where somebody listens."""
         if self._on_text is None or asking.role != "root" or asking.summary:
             return None
         return LiveReply(self._on_text, run=self._run_id, call=call, attempt=lambda: attempts.begun)
 
-    async def _reserve(self, model: PricedModel, asking: _Asking) -> tuple[Weighing, Reservation]:
+    async def _reserve(self, model: PricedModel, asking: Asking) -> tuple[Weighing, Reservation]:
         """Admit a call, counted with care where the limits might not have room for its prompt."""
         weighing = self._weighing(model, asking)
         self._expect_final(weighing, asking)
@@ -339,11 +348,11 @@ class ModelCalls:
             call_estimate(model.facts, prompt_tokens, wanted, shortest=None)
         )
 
-    def _weighing(self, model: PricedModel, asking: _Asking) -> Weighing:
+    def _weighing(self, model: PricedModel, asking: Asking) -> Weighing:
         return Weighing(
             model,
-            asking.messages,
-            asking.prompt_tokens,
+            asking.billed,
+            asking.billed_tokens,
             cap=self.output_cap(model.facts, asking.max_output_tokens),
             # A summary that is cut is worth less than none.
             shortest=None if asking.summary else LEAST_REPLY_TOKENS,
@@ -362,7 +371,7 @@ class ModelCalls:
         )
 
     def _record_call(
-        self, model: PricedModel, asking: _Asking, estimate: CallEstimate | None = None
+        self, model: PricedModel, asking: Asking, estimate: CallEstimate | None = None
     ) -> int:
         self._sent += 1
         messages = () if asking.role == "root" else asking.messages
@@ -379,6 +388,7 @@ class ModelCalls:
                 item=item,
                 estimate={} if estimate is None else estimate.to_dict(),
                 summary=asking.summary,
+                constrained=asking.schema is not None,
             )
         )
         return self._sent

@@ -8,7 +8,8 @@ small model, it does not stand at all after a block that failed, or a look that 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from rlm_rag.engine.answer import denies
 from rlm_rag.engine.citations import Citation
@@ -88,6 +89,11 @@ class Doubts:
         self._last_empty = False
         self._in_vain: set[str] = set()
         self._origins = Origins()
+
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """What the answer's JSON has to be of, None where it may be any text."""
+        return None if self.form is None else self.form.schema
 
     def watch(self, ran: Sequence[RanBlock]) -> bool:
         """Take in what the blocks of a turn showed the model, and return whether they ran well.

@@ -27,11 +27,13 @@ from rlm_rag.models.prices import (
     ModelFacts,
     Price,
     facts_of,
+    may_take_schemas,
     parse_price,
     provider_of,
 )
 from rlm_rag.models.providers import replies_from_file
 from rlm_rag.models.router import close_model, open_model, provider_name
+from rlm_rag.models.schemas import Schemas
 from rlm_rag.models.sharing import SharedReplies
 from rlm_rag.models.vocabularies import is_served_by_openai
 
@@ -325,6 +327,7 @@ class Lineup:
                 has_template=self._has_template(name),
                 besides=_in_prompts(settings.parameters(name)),
             ),
+            schemas=Schemas(may_take_schemas(name, api_base=settings.api_base)),
         )
 
     def _has_template(self, name: str) -> bool:

@@ -186,6 +186,7 @@ class Loop:
             max_output_tokens=self._guide.reply_tokens(self._root.facts.max_output_tokens),
             final=final,
             stop=() if final else self._guide.stop,
+            schema=self._doubts.schema if final else None,
         )
 
     async def _act(self, turn: int, reply: Completion) -> Ending | None:

@@ -25,7 +25,8 @@ class ModelRequest:
 
     `on_text` is told the reply's text as it comes, by a model that can; in an attempt that
     fails, a part of it.
-    A reply ends before any of the texts in `stop`.
+    A reply ends before any of the texts in `stop`. The whole of it is to be JSON of `schema`,
+    by a provider that can hold it to one.
     """
 
     messages: tuple[Message, ...]
@@ -34,6 +35,7 @@ class ModelRequest:
     stop: tuple[str, ...] = ()
     timeout_seconds: float = 300.0
     extra: Mapping[str, Any] = field(default_factory=dict)
+    schema: Mapping[str, Any] | None = None
     on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
 

@@ -30,6 +30,7 @@ from rlm_rag.models.providers import (
 )
 from rlm_rag.models.redact import environment_secrets, provider_text, sent_keys
 from rlm_rag.models.reply import Asked, completion_of
+from rlm_rag.models.schemas import response_format
 from rlm_rag.models.streamed import PARAMETERS, StreamedReply
 
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
@@ -184,6 +185,8 @@ class LitellmModel:
             arguments["temperature"] = request.temperature
         if request.stop and self._takes("stop"):
             arguments["stop"] = list(request.stop)
+        if request.schema is not None:
+            arguments.setdefault("response_format", response_format(request.schema))
         return arguments
 
     def _takes(self, parameter: str) -> bool:

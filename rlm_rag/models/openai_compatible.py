@@ -29,6 +29,7 @@ from rlm_rag.models.providers import (
 )
 from rlm_rag.models.redact import provider_text, sent_keys
 from rlm_rag.models.reply import Asked, completion_of
+from rlm_rag.models.schemas import response_format
 from rlm_rag.models.streamed import PARAMETERS, StreamedReply
 
 MAX_REPLY_BYTES = 64 * 1024 * 1024
@@ -136,6 +137,8 @@ class OpenAiCompatibleModel:
             payload |= PARAMETERS
         if request.stop:
             payload.setdefault("stop", list(request.stop))
+        if request.schema is not None:
+            payload.setdefault("response_format", response_format(request.schema))
         try:
             return json.dumps(payload, allow_nan=False).encode()
         except (TypeError, ValueError, RecursionError) as error:

@@ -146,6 +146,22 @@ def facts_of(model: str, *, api_base: str | None = None, price: Price | None = N
     )
 
 
+def may_take_schemas(model: str, *, api_base: str | None = None) -> bool:
+    """Whether a model may be asked for replies that its provider holds to a JSON schema.
+
+    llama.cpp's server, Ollama, what the table says so of, and a server that the user named, of
+    which the table says nothing: that one tells.
+    """
+    if model == "offline" or replies_from_file(model):
+        return False
+    if model.startswith("local:") or is_ollama(model):
+        return True
+    if api_base is not None and is_loopback(api_base):
+        return True
+    entry = _entry(model, api_base)
+    return entry.get("supports_response_schema") is True if entry else api_base is not None
+
+
 def known_provider(prefix: str) -> bool:
     """Whether the table has models of a provider of that name."""
     return prefix in _providers()

@@ -1,7 +1,8 @@
 """Identical calls are sent once: those in flight are joined, those of earlier runs looked up.
 
 What counts as identical: the model, its address, the messages (but for the figures of what is
-left of the limits), the output cap, the temperature and all other parameters. A temperature set
+left of the limits), the output cap, the temperature, the schema that the reply is asked to be of
+(whether or not the provider takes it) and all other parameters. A temperature set
 above 0 asks for replies that differ, so each repetition within a run is a call of its own then;
 across runs the n-th is served by the n-th, so that a run that is repeated finds the replies it
 had. With 0, or none set, a repetition is taken for one: asking the same thing twice for two
@@ -134,6 +135,7 @@ def _digest(model: str, api_base: str | None, request: ModelRequest, repetition:
         request.extra,
         repetition,
         *([list(request.stop)] if request.stop else ()),
+        *([request.schema] if request.schema is not None else ()),
     ]
     try:
         text = json.dumps(parts, sort_keys=True, allow_nan=False)

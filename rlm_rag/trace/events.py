@@ -126,7 +126,8 @@ class CallSent(Event):
     `item` is its place in the batch that `seq` asked for. Written before it is sent, with the
     `estimate` of what it may cost, which is all that is known where no reply follows. A root
     call's messages are those of its turn and not repeated; one for a `summary` of older turns
-    has neither.
+    has neither. `constrained` says that the provider was asked to hold the reply to the run's
+    schema; where it refused, the same call follows without.
     """
 
     type: ClassVar[str] = "call"
@@ -139,6 +140,7 @@ class CallSent(Event):
     item: int | None = None
     estimate: Mapping[str, Any] = field(default_factory=dict)
     summary: bool = False
+    constrained: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,12 +61,11 @@ def test_it_reads_each_of_three_files(leaf_model, depots, tmp_path_factory) -> N
 
 
 def test_its_server_holds_it_to_a_json_schema(leaf_model, depots) -> None:
-    form = {"type": "json_schema", "json_schema": {"name": "port", "schema": PORT}}
     request = ModelRequest(
         (Message("user", f"{depots['eskham.md'].content}\nName the depot and its port as JSON."),),
         max_output_tokens=100,
         temperature=0.0,
-        extra={"response_format": form},
+        schema=PORT,
     )
 
     async def complete() -> str:

@@ -6,6 +6,7 @@ One module, since litellm's import takes seconds.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import subprocess
@@ -365,3 +366,20 @@ def test_a_context_of_ones_own_takes_the_place_of_ollamas_usual_one(ollama: Olla
     request = replace(HELLO, extra={"num_ctx": 4096})
     complete(ollama.url, request, name="ollama/llama3")
     assert ollama.received[0].json["options"]["num_ctx"] == 4096
+
+
+def test_ollama_and_anthropic_are_sent_the_schema_that_a_reply_is_to_be_of(
+    ollama: OllamaServer, anthropic_server: AnthropicMessagesServer
+) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"port": {"type": "integer"}},
+        "required": ["port"],
+        "additionalProperties": False,
+    }
+    request = replace(HELLO, schema=schema)
+    complete(ollama.url, request, name="ollama/llama3")
+    assert ollama.received[0].json["format"] == schema
+    ask(anthropic_server, ["{}"], request)
+    # Under which name goes by litellm's version.
+    assert json.dumps(schema) in json.dumps(anthropic_server.received[0].json)

@@ -10,7 +10,15 @@ import pytest
 
 from rlm_rag.errors import UsageError
 from rlm_rag.models import prices
-from rlm_rag.models.prices import FREE, ModelFacts, Price, PriceTier, facts_of, parse_price
+from rlm_rag.models.prices import (
+    FREE,
+    ModelFacts,
+    Price,
+    PriceTier,
+    facts_of,
+    may_take_schemas,
+    parse_price,
+)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +107,31 @@ def test_what_searches_by_itself_has_fees_and_so_no_known_price(name: str) -> No
     facts = facts_of(name)
     assert facts.price is None and facts.context_window
     assert facts_of(name, price=parse_price("1/2")).price == Price(1e-6, 2e-6, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "api_base", "may"),
+    [
+        ("local:/nowhere/m.gguf", None, True),
+        ("ollama/llama3", None, True),
+        ("qwen", "http://127.0.0.1:8080/v1", True),
+        ("qwen", "https://models.example/v1", True),
+        ("hosted_vllm/qwen", "https://models.example/v1", True),
+        ("openai/gpt-5-mini", None, True),
+        ("gpt-5-mini", "https://api.openai.com/v1", True),
+        ("anthropic/claude-sonnet-4-5", None, True),
+        ("openai/gpt-3.5-turbo", None, False),
+        ("gpt-3.5-turbo", "https://api.openai.com/v1", False),
+        ("openai/nosuch", None, False),
+        ("offline", None, False),
+        ("scripted:replies.jsonl", "http://127.0.0.1:8080/v1", False),
+        ("replay:trace.jsonl", None, False),
+    ],
+)
+def test_who_may_be_asked_for_replies_of_a_schema(
+    name: str, api_base: str | None, may: bool
+) -> None:
+    assert may_take_schemas(name, api_base=api_base) is may
 
 
 def test_a_price_is_read_in_dollars_per_million_tokens() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
 from rlm_rag.engine.admission import LimitReached
 from rlm_rag.engine.budget import Budget
@@ -91,6 +92,7 @@ class Answering:
         self._limit: LimitReached | None = None
         self._doubted: Ending | None = None
         self._was_blank = False
+        self._searches = 0
         self.iterations = 0
 
     async def run(self) -> Ending:
@@ -131,7 +133,6 @@ class Answering:
 
     async def _steps(self) -> Ending:
         prepared = await self._prepare()
-        searches = 0
         while True:
             self._take(prepared)
             completion = await self._asked()
@@ -141,9 +142,9 @@ class Answering:
             text = _answer(completion.text)
             words = None if self._search is None else _SEARCH.search(completion.text)
             if words is not None:
-                if searches <= MOST_SEARCHES and not self._is_last():
-                    prepared = await self._searched(words[1], searches)
-                    searches += 1
+                if self._searches <= MOST_SEARCHES and not self._is_last():
+                    prepared = await self._searched(words[1])
+                    self._searches += 1
                     continue
                 text = _SEARCH.sub("", text).strip()
                 if not text:
@@ -169,8 +170,8 @@ class Answering:
             return answered(text, is_cut=is_cut, notes=self._notes)
         return Ending(text, self._limit.name, self._limit.detail, is_cut=is_cut, notes=self._notes)
 
-    async def _searched(self, words: str, searches: int) -> Prepared:
-        if self._search is None or searches == MOST_SEARCHES:
+    async def _searched(self, words: str) -> Prepared:
+        if self._search is None or self._searches == MOST_SEARCHES:
             return self._again(SEARCHED)
         return await self._search(words.strip(" `*\"'"))
 
@@ -211,14 +212,23 @@ class Answering:
 
     async def _complete(self) -> Completion:
         """Send the messages; with what is kept back for a last call, where nothing else is left."""
+        complete = partial(
+            self._calls.complete,
+            self._root,
+            self._messages,
+            role="root",
+            turn=self.iterations,
+            schema=None if self._may_search() else self._doubts.schema,
+        )
         try:
-            return await self._calls.complete(
-                self._root, self._messages, role="root", turn=self.iterations
-            )
+            return await complete()
         except LimitReached:
-            return await self._calls.complete(
-                self._root, self._messages, role="root", turn=self.iterations, final=True
-            )
+            return await complete(final=True)
+
+    def _may_search(self) -> bool:
+        """Whether the reply may be words to search for, in the place of an answer."""
+        is_over = self._doubted is not None or self._searches >= MOST_SEARCHES or self._is_last()
+        return self._search is not None and not is_over
 
     def _is_last(self) -> bool:
         return self.iterations >= self._limits.iterations
