@@ -150,7 +150,9 @@ class RLM:
         share: Share | None = None,
         ray: str | None = None,
     ) -> None:
-        check_arguments({**locals()}, RlmOptions, of="rlm_rag.RLM")
+        # What a window is has its own check, which says how one is written.
+        given = {name: value for name, value in locals().items() if not name.endswith("_window")}
+        check_arguments(given, RlmOptions, of="rlm_rag.RLM")
         self._has_limits = limits is not None
         self._ray = _ray(ray, share)
         names = _names(model, sub_model, models_at_depth, fallback_models, allow_models)

@@ -119,12 +119,12 @@ class Loop:
             async with asyncio.timeout(self._budget.seconds_left()) as deadline:
                 return await self._turns()
         except LimitReached as reached:
-            return self._doubted or await self._end_by(reached.name, reached.detail)
+            return await self._stopped(reached.name, reached.detail)
         except TimeoutError:
             if not deadline.expired():
                 raise
             detail = f"the limit of {self._limits.seconds:g} seconds was reached"
-            return self._doubted or await self._end_by("timeout", detail)
+            return await self._stopped("timeout", detail)
         finally:
             await self._tasks.close()
 
@@ -159,7 +159,7 @@ class Loop:
                 detail = f"{self._errors} turns in a row failed"
                 return self._doubted or await self._end_by("errors", detail)
         detail = f"the limit of {counted(self._limits.iterations, 'turn')} was reached"
-        return self._doubted or await self._end_by("iterations", detail)
+        return await self._stopped("iterations", detail)
 
     async def _ask_root(self, turn: int) -> Completion:
         new = self._history.take_new()
@@ -312,6 +312,12 @@ class Loop:
         ending = answered(self._bench.candidate, notes=skipped)
         computed = self._doubts.is_computed(block, ending.text)
         return await self._accepted(ending, notes, computed=computed)
+
+    async def _stopped(self, stop_reason: StopReason, detail: str) -> Ending:
+        """Return the ending at a limit: an answer that stands though it was questioned, if any."""
+        if self._doubted is not None and not self._doubted.is_blind:
+            return self._doubted
+        return await self._end_by(stop_reason, detail)
 
     async def _end_by(self, stop_reason: StopReason, detail: str) -> Ending:
         """End with one last root call, or, where that fails, with what there is."""

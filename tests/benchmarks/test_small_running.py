@@ -17,7 +17,7 @@ from benchmarks.small import records, tasks
 from benchmarks.small.__main__ import main
 from benchmarks.small.alone import as_much_as_fits
 from benchmarks.small.proxy import Proxy, merged
-from benchmarks.small.running import SYSTEMS
+from benchmarks.small.running import SYSTEMS, folders_below
 from rlm_rag.api import load
 from rlm_rag.models.tokens import count_tokens
 from tests.servers.loopback import failed, reply
@@ -204,6 +204,15 @@ def test_the_tasks_are_found_only_while_they_are_registered():
     assert names == {"small:repositories", "small:documents", "small:records"}
     with pytest.raises(UsageError):
         find_task("small:records")
+
+
+def test_every_system_was_asked_all_sixty():
+    asked = {system: [] for system in SYSTEMS}
+    with tasks.found_by_evals():
+        for folder in folders_below([ASKED / "1.5b"]):
+            (system,) = folder.config.strategies
+            asked[system] += [(record.task, record.id) for record in folder.records().values()]
+    assert {system: len(set(keys)) for system, keys in asked.items()} == dict.fromkeys(SYSTEMS, 60)
 
 
 def test_the_page_shows_what_was_asked(capsys):
