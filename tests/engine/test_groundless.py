@@ -59,10 +59,15 @@ def ask(
     ("look", "final"),
     [
         (NO_HITS, "FINAL('unknown')"),
-        (NO_HITS, INVENTED),
-        ("print(grep_context('Zembla'))", INVENTED),
-        ("hits = search('Zembla', path_glob='none.md')\nprint('Found:', len(hits))", INVENTED),
-        ("for d in context:\n    if 'Zembla' in d['content']:\n        print(d['path'])", INVENTED),
+        *(
+            pytest.param(look, INVENTED, marks=pytest.mark.deep)
+            for look in (
+                NO_HITS,
+                "print(grep_context('Zembla'))",
+                "hits = search('Zembla', path_glob='none.md')\nprint('Found:', len(hits))",
+                "for d in context:\n    if 'Zembla' in d['content']:\n        print(d['path'])",
+            )
+        ),
         ("x = 1", INVENTED),
     ],
 )
@@ -118,9 +123,14 @@ def test_that_it_is_not_in_the_corpus_stands_after_two_looks_that_found_nothing(
     "final",
     [
         "FINAL(f'There are {len(kings)}.')",
-        "FINAL_VAR('kings')",
-        "def total(kings):\n    return len(kings)\nFINAL(f'{total(kings)} of them')",
-        "kings = [k for k in kings if k]\nFINAL(kings[0])",
+        *(
+            pytest.param(final, marks=pytest.mark.deep)
+            for final in (
+                "FINAL_VAR('kings')",
+                "def total(kings):\n    return len(kings)\nFINAL(f'{total(kings)} of them')",
+                "kings = [k for k in kings if k]\nFINAL(kings[0])",
+            )
+        ),
     ],
 )
 def test_what_a_block_computed_of_the_corpus_stands_after_one_that_printed_nothing(

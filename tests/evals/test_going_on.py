@@ -148,6 +148,7 @@ def test_a_sample_that_does_something_else_the_second_time_is_begun_anew(
     assert RunFolder.open(folder).spent_usd() == pytest.approx(progress.spent_usd)
 
 
+@pytest.mark.deep
 def test_a_sample_that_the_money_did_not_last_for_goes_on_with_more(
     config: RunConfig, tmp_path: Path, openai_server: OpenAiChatServer
 ) -> None:
@@ -181,6 +182,7 @@ def test_documents_that_changed_since_a_sample_was_begun_are_refused(
         resume(folder)
 
 
+@pytest.mark.deep
 def test_a_sample_that_failed_is_asked_anew(
     config: RunConfig, tmp_path: Path, openai_server: OpenAiChatServer
 ) -> None:
