@@ -11,7 +11,7 @@ from itertools import islice
 from rlm_rag.engine.accounted import accounts_for
 from rlm_rag.engine.conditions import filtered
 from rlm_rag.engine.named_files import globs_named
-from rlm_rag.engine.question import asks_how_many, named_in
+from rlm_rag.engine.question import asks_how_many
 from rlm_rag.engine.recipes import is_all_that_is_asked, recipe
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.view import View
@@ -59,12 +59,11 @@ async def first_look(
     shown as `records` gives them, else the definitions or the first lines: small models guess the
     form of records where they do not see it, and of a single one the 1.5B took a value for a
     condition. Files of records that lie together are shown as one. Where it does not count, only
-    files that it names are shown, without code, or where the names in it are defined: asked for
-    that, the 1.5B searched for the name three times over, and the ranked passages hid the line.
+    files that it names are shown, without code.
     """
     named = (await view.select(await globs_named(view, question))).paths
     if not named and not counts:
-        return FirstLook(await _definitions(services, question))
+        return FirstLook("")
     if named:
         wanted = [_Wanted(path, path) for path in named]
     else:
@@ -77,19 +76,6 @@ async def first_look(
     with_code = (look for look in looks if counts and (look.begin or look.setup))
     first = next(with_code, FirstLook(""))
     return replace(first, shown="\n".join(look.shown for look in looks))
-
-
-async def _definitions(services: Services, question: str) -> str:
-    """Return what `symbols` shows of the names in a question, "" where it knows none."""
-    shown = []
-    for name in named_in(question)[0][:MAX_DOCUMENTS]:
-        last = name.rpartition(".")[2]
-        found = (await services.looked_up("symbols", name=last) or ())[:MAX_DOCUMENTS]
-        rows = [f"{each['path']} {each['line']} {_cut(each['signature'])}" for each in found]
-        if rows:
-            loop = f'for s in symbols({last!r}): print(s["path"], s["line"], s["signature"])'
-            shown.append("\n".join([loop, "shows:", *rows]))
-    return "\n".join(shown)
 
 
 @dataclass(frozen=True, slots=True)

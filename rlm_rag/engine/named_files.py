@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from rlm_rag.engine.question import MOST_NAMES
 from rlm_rag.engine.view import View
 from rlm_rag.errors import RetrievalError
+
+MOST_NAMES = 6
 
 _WITH_SUFFIX = re.compile(r"(?<![\w./-])([\w./-]*\w\.[A-Za-z]\w{0,5})(?![\w/])", re.ASCII)
 _QUOTED = re.compile(r"[`'\"“]([\w./+-]{2,100})[`'\"”]")

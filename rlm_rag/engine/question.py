@@ -25,15 +25,6 @@ _OVERVIEW = re.compile(
     re.IGNORECASE,
 )
 
-_QUOTED = re.compile(r"`([^`\n]{2,100})`|\"([^\"\n]{3,100})\"|“([^”\n]{3,100})”")
-_IDENTIFIER = re.compile(
-    r"(?<![\w.])(?:[A-Za-z_]\w*(?=\()|[A-Za-z]\w*_\w+|_\w+|[a-z]+[A-Z]\w*"
-    r"|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)",
-    re.ASCII,
-)
-_NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*", re.ASCII)
-MOST_NAMES = 6
-
 # "How many metres high" asks for what stands in one place.
 _MEASURE = re.compile(
     r"\bhow (?:many|much) \w+ (?:high|tall|long|wide|broad|deep|thick|old|far|heavy|fast|away|ago"
@@ -105,13 +96,3 @@ def negates(question: str) -> bool:
 def bounds(question: str) -> bool:
     """Whether a question asks for more than that values are as it names them."""
     return _BOUNDED.search(question) is not None
-
-
-def named_in(question: str) -> tuple[list[str], list[str]]:
-    """Return the identifiers that a question names, and the words it quotes that are none."""
-    quoted = [next(filter(None, found.groups())) for found in _QUOTED.finditer(question)]
-    plain = [words.strip().rstrip("()") for words in quoted]
-    names = [words for words in plain if _NAME.fullmatch(words)]
-    names += _IDENTIFIER.findall(_QUOTED.sub(" ", question))
-    others = [words for words in plain if not _NAME.fullmatch(words)]
-    return list(dict.fromkeys(names))[:MOST_NAMES], list(dict.fromkeys(others))[:MOST_NAMES]
