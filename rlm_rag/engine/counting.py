@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from rlm_rag.models.base import Message
 from rlm_rag.models.image_tokens import likely_image_tokens, most_image_tokens
@@ -30,6 +31,16 @@ _MORE_A_MESSAGE = 2
 _MARGIN = 1.05
 
 
+@dataclass(slots=True)
+class _Billed:
+    """What was billed for a prompt; `template` is what a template added to it, None until asked."""
+
+    estimated: int
+    tokens: int
+    messages: tuple[Message, ...]
+    template: int | None = None
+
+
 class Counting:
     """How much more one model's provider counts than `count_message_tokens` does.
 
@@ -44,7 +55,7 @@ class Counting:
         self._besides = (Message("user", besides),) if besides else ()
         self._model = model
         self._has_template = has_template
-        self._shortest: dict[bool, tuple[int, int, tuple[Message, ...]]] = {}
+        self._shortest: dict[bool, _Billed] = {}
         self._template_room: dict[bool, int] = {}
         self._ratio = 1.0
         self._added = 0
@@ -79,8 +90,8 @@ class Counting:
         room = self._template_room.get(kind, _LONGEST_TEMPLATE_TOKENS)
         self._template_room[kind] = min(room, max(0, billed - text_tokens))
         shortest = self._shortest.get(kind)
-        if shortest is None or estimated < shortest[0]:
-            self._shortest[kind] = estimated, billed, messages
+        if shortest is None or estimated < shortest.estimated:
+            self._shortest[kind] = _Billed(estimated, billed, messages)
 
     def estimated(self, estimated: int, messages: Sequence[Message]) -> int:
         """Return what the provider is to be expected to count in a prompt."""
@@ -119,17 +130,23 @@ class Counting:
 
     def _likely_template(self, messages: Sequence[Message], api_base: str | None) -> int:
         """What a template adds: what was billed, or else as much as those of such a name add."""
-        asked, billed, shortest = self._shortest.get(_has_system(messages), (0, 0, ()))
-        if not shortest:
+        shortest = self._shortest.get(_has_system(messages))
+        if shortest is None:
             return self._usual_template(messages) if self._has_template else 0
-        usual = self._usual_template(shortest)
-        more = billed - self._highest(shortest, asked, api_base)
+        if shortest.template is None:
+            shortest.template = self._billed_template(shortest, api_base)
+        return shortest.template
+
+    def _billed_template(self, shortest: _Billed, api_base: str | None) -> int:
+        billed, estimated, messages = shortest.tokens, shortest.estimated, shortest.messages
+        usual = self._usual_template(messages)
+        more = billed - self._highest(messages, estimated, api_base)
         if more > _LONGEST_TEMPLATE_TOKENS:
             more = usual
         if self._has_template:
             # What was counted too high of the text hides as much of the template.
-            least = lowest_message_tokens(shortest, model=self._model, api_base=api_base)
-            more = max(more, min(billed - (asked if least is None else least), usual))
+            least = lowest_message_tokens(messages, model=self._model, api_base=api_base)
+            more = max(more, min(billed - (estimated if least is None else least), usual))
         return more
 
     def _usual_template(self, messages: Sequence[Message]) -> int:

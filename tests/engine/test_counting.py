@@ -9,6 +9,7 @@ from rlm_rag.engine.counting import Counting
 from rlm_rag.models.base import Message
 from rlm_rag.models.image_tokens import most_image_tokens
 from rlm_rag.models.tokens import most_message_tokens
+from rlm_rag.models.vocabularies import highest_message_tokens
 
 LONG = [Message("user", "word " * 2_000)]
 MOST = most_message_tokens(LONG)
@@ -107,6 +108,24 @@ def test_a_prompt_that_we_count_too_high_tells_of_no_shorter_template() -> None:
     counting = Counting("some/model", has_template=True)
     counting.learn(450, 7 + 200 + 40, numbers)
     assert careful(counting, "Hi") >= careful(Counting("some/model"), "Hi") + 40
+
+
+def test_the_prompt_that_tells_of_a_template_is_counted_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted: list[str] = []
+
+    def noted(messages: tuple[Message, ...], *, model: str, api_base: str) -> int | None:
+        counted.append(messages[0].content)
+        return highest_message_tokens(messages, model=model, api_base=api_base)
+
+    monkeypatch.setattr(counting, "highest_message_tokens", noted)
+    served = Counting("some/model", has_template=True)
+    served.learn(12, 40, HELLO)
+    assert careful(served, "Hi") == careful(served, "Hi")
+    served.learn(10, 30, (Message("user", "Hello, you!"),))
+    careful(served, "Ho")
+    assert sorted(counted) == sorted(["Hi", "Hi", "Ho", HELLO[0].content, "Hello, you!"])
 
 
 def test_an_image_that_goes_with_every_turn_is_looked_at_once(
