@@ -14,6 +14,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -35,31 +36,52 @@ NAMES = (*_TIKTOKEN_FILES, *_JSON_FILES)
 _PART_CHARS = 8_192
 _BORDER = re.compile(r"\S(?=\s)")
 _DIGITS = re.compile("[0-9]+")
-# Claude's from Opus 4.7 on make up to 1.46 tokens for one of those before (English and German
-# prose, by Anthropic's own counts), and these up to 1.3 for one of cl100k's.
-_CLAUDE, _CLAUDE_SHARE = re.compile("claude", re.I), 2
-# Vocabularies of 32,000 (Llama 2's, Mistral's until 2024, what was made from those) and of 50,000
-# (GPT-2's, NeoX's, StarCoder's, Granite's until its fourth) make up to 1.18 tokens of these
-# tokenizers' one (capitals at random), and mostly join neither spaces nor rules of a table nor the
-# bytes of a character beyond ASCII: Russian, Chinese and Korean have twice as many with GPT-2's.
-_SMALL, _SMALL_SHARE = (
-    re.compile(
-        r"llama-?2|code-?llama|vicuna|alpaca|wizard|mythomax|xwin|solar|openchat|starling|zephyr"
-        r"|hermes-2|openhermes|neural-?chat|dolphin-(?:mi|phi)|\borca|sqlcoder|mathstral|codestral"
-        r"|mixtral|mistral(?:$|[-:](?:7b|8x|instruct|latest|tiny|v0))|mistral-(?:small|large)-24\d\d"
-        r"|phi-?[1-3]|tinyllama|\byi-|\byi:|\bgpt-?2\b|gpt-?neo|gpt-?j|pythia|olmo(?!-?[23])|falcon"
-        r"|stablelm|starcoder|smollm|granite(?!-?4)|codegen|\bmpt-",
-        re.I,
-    ),
-    1.2,
-)
-_APART_IN_SMALL = re.compile(r"[0-9]+|\s{2,}|[!-/:-@\[-`{-~]{4,}|[^\x00-\x7f]+")
-# Gemma's, which is Gemini's too, has up to 1.08 for Korean syllables at random, a token for each
-# line end between spaces, and shorter ones for rows of one sign: 1.09 for source code, 2 to 3 for
-# rules and blank lines.
-_GEMMA, _GEMMA_SHARE = re.compile("gemma|gemini", re.I), 1.15
-_APART_IN_GEMMA = re.compile(r"[0-9\n\r\t]+|\s{16,}|[!-/:-@\[-`{-~]{8,}")
 _LOADING = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """Models, by name, whose tokenizer is not here: what it makes of these tokenizers' one.
+
+    What matches `apart` has a token for each byte.
+    """
+
+    names: re.Pattern[str]
+    share: float
+    apart: re.Pattern[str] | None = None
+
+
+_FAMILIES = (
+    # Claude's from Opus 4.7 on make up to 1.46 tokens for one of those before (English and German
+    # prose, by Anthropic's own counts), and these up to 1.3 for one of cl100k's.
+    _Family(re.compile("claude", re.I), 2),
+    # Vocabularies of 32,000 (Llama 2's, Mistral's until 2024, what was made from those) and of
+    # 50,000 (GPT-2's, NeoX's, StarCoder's, Granite's until its fourth) make up to 1.18 tokens of
+    # these tokenizers' one (capitals at random), and mostly join neither spaces nor rules of a
+    # table nor the bytes of a character beyond ASCII: Russian, Chinese and Korean have twice as
+    # many with GPT-2's.
+    _Family(
+        re.compile(
+            r"llama-?2|code-?llama|vicuna|alpaca|wizard|mythomax|xwin|solar|openchat|starling"
+            r"|zephyr|hermes-2|openhermes|neural-?chat|dolphin-(?:mi|phi)|\borca|sqlcoder|mathstral"
+            r"|codestral|mixtral|mistral(?:$|[-:](?:7b|8x|instruct|latest|tiny|v0))"
+            r"|mistral-(?:small|large)-24\d\d|phi-?[1-3]|tinyllama|\byi-|\byi:|\bgpt-?2\b|gpt-?neo"
+            r"|gpt-?j|pythia|olmo(?!-?[23])|falcon|stablelm|starcoder|smollm|granite(?!-?4)|codegen"
+            r"|\bmpt-",
+            re.I,
+        ),
+        1.2,
+        re.compile(r"[0-9]+|\s{2,}|[!-/:-@\[-`{-~]{4,}|[^\x00-\x7f]+"),
+    ),
+    # Gemma's, which is Gemini's too, has up to 1.08 for Korean syllables at random, a token for
+    # each line end between spaces, and shorter ones for rows of one sign: 1.09 for source code, 2
+    # to 3 for rules and blank lines.
+    _Family(
+        re.compile("gemma|gemini", re.I),
+        1.15,
+        re.compile(r"[0-9\n\r\t]+|\s{16,}|[!-/:-@\[-`{-~]{8,}"),
+    ),
+)
 
 
 def highest_message_tokens(
@@ -79,9 +101,10 @@ def highest_message_tokens(
     if (known := _known(own)) is None:
         return None
     texts = [_decodable(message.content) for message in messages]
-    highest = _highest(known, texts)
+    highest = joined = _highest(known, texts)
     if own is None:
-        highest = max(highest, _highest(known, texts, apart=_DIGITS), _unseen(known, texts, model))
+        digits = _highest(known, texts, apart=_DIGITS)
+        highest = max(joined, digits, _unseen(known, texts, model, joined))
     return framing_tokens(messages) + highest
 
 
@@ -103,14 +126,16 @@ def _known(own: str | None) -> Sequence[Count] | None:
     return known if len(known) == len(counts) else None
 
 
-def _unseen(counts: Sequence[Count], texts: Sequence[str], model: str) -> int:
-    """What is known of a tokenizer whose file is not here by its model's name; 0 if nothing is."""
-    if _CLAUDE.search(model):
-        return _CLAUDE_SHARE * _highest(counts, texts)
-    if _SMALL.search(model):
-        return math.ceil(_SMALL_SHARE * _highest(counts, texts, apart=_APART_IN_SMALL))
-    if _GEMMA.search(model):
-        return math.ceil(_GEMMA_SHARE * _highest(counts, texts, apart=_APART_IN_GEMMA))
+def _unseen(counts: Sequence[Count], texts: Sequence[str], model: str, joined: int) -> int:
+    """What is known of a tokenizer whose file is not here by its model's name; 0 if nothing is.
+
+    `joined` is the highest count with nothing apart.
+    """
+    for family in _FAMILIES:
+        if family.names.search(model):
+            if family.apart is not None:
+                joined = _highest(counts, texts, apart=family.apart)
+            return math.ceil(family.share * joined)
     return 0
 
 
