@@ -217,10 +217,9 @@ class Lineup:
         self._names = names
         self._settings = settings
         self._shared = shared
-        self._limits = limits
         self._share = share or Pool(concurrency=limits.concurrency).share()
-        is_bounded = limits.usd is not None or self._share.usd is not None
-        _check_extra(settings.extra, by_table=is_bounded and settings.price is None)
+        self._bounds_usd = limits.usd is not None or self._share.usd is not None
+        _check_extra(settings.extra, by_table=self._bounds_usd and settings.price is None)
         self._fallbacks: Fallbacks[PricedModel] = Fallbacks()
         self._refusals = Refusals()
         self._models = {name: self._opened(name) for name in names.all()}
@@ -303,13 +302,9 @@ class Lineup:
 
     def _opened(self, name: str) -> PricedModel:
         settings = self._settings
-        facts = settings.facts(name)
-        limited = self._limits.usd is not None or self._share.usd is not None
-        if limited and facts.price is None:
-            raise UsageError(
-                f"the price of {name} is not known, so a limit in dollars cannot be kept",
-                hint="give it: --price INPUT/OUTPUT, in dollars a million tokens",
-            )
+        facts, parameters = settings.facts(name), settings.parameters(name)
+        if self._bounds_usd and facts.price is None:
+            raise _unpriced(name)
         provider = provider_name(name, api_base=settings.api_base)
         return PricedModel(
             self._model(name),
@@ -317,7 +312,7 @@ class Lineup:
             self._share.limiter(provider),
             api_base=settings.api_base,
             temperature=settings.temperature,
-            extra=settings.parameters(name),
+            extra=parameters,
             # The reply to a prompt depends on what was asked before it.
             shared=None if replies_from_file(name) else self._shared,
             fallbacks=self._fallbacks,
@@ -325,7 +320,7 @@ class Lineup:
             counting=Counting(
                 name,
                 has_template=self._has_template(name),
-                besides=_in_prompts(settings.parameters(name)),
+                besides=_in_prompts(parameters),
             ),
             schemas=Schemas(may_take_schemas(name, api_base=settings.api_base)),
         )
@@ -358,6 +353,13 @@ def _in_prompts(extra: Mapping[str, Any]) -> str:
     return text if len(text) > _SHORT_OPTIONS else ""
 
 
+def _unpriced(what: str) -> UsageError:
+    return UsageError(
+        f"the price of {what} is not known, so a limit in dollars cannot be kept",
+        hint="give it: --price INPUT/OUTPUT, in dollars a million tokens",
+    )
+
+
 def _check_extra(extra: Mapping[str, Any], *, by_table: bool) -> None:
     """Refuse what would break a limit; `by_table` says that one in money goes by known prices."""
     for name, value in extra.items():
@@ -368,9 +370,6 @@ def _check_extra(extra: Mapping[str, Any], *, by_table: bool) -> None:
                 "a model option is for example top_p=0.9 or reasoning_effort=low",
             )
         if by_table and name in _PRICED_APART:
-            raise UsageError(
-                f"the price of a {name} is not known, so a limit in dollars cannot be kept",
-                hint="give it: --price INPUT/OUTPUT, in dollars a million tokens",
-            )
+            raise _unpriced(f"a {name}")
         if name in _BODIES and isinstance(value, Mapping):
             _check_extra(value, by_table=by_table)
