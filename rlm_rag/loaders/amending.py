@@ -17,6 +17,7 @@ from rlm_rag.loaders.kept_table import Outcome
 from rlm_rag.loaders.listing import LeftOut
 from rlm_rag.loaders.memory import UNSETTLED, FileMemory, ReadFile
 from rlm_rag.loaders.options import Entry, LoadReport
+from rlm_rag.loaders.own import OwnFolders
 from rlm_rag.loaders.relisting import Relisted, relist
 from rlm_rag.loaders.skips import Skips, has_special, skips_by_git
 from rlm_rag.loaders.witness import Sighting
@@ -118,6 +119,9 @@ class _Amending:
         if left_out is None or options.has_limits or not plain:
             return False
         if has_special(relisted.witness.contents) or not self.before.skips_by_their_paths():
+            return False
+        # Where such a folder was there before, `left_out` is None.
+        if OwnFolders.beneath(relisted.root).leave_out([*relisted.listed], LoadReport())[1]:
             return False
         self.skips = Skips.of(outcome.skipped, left_out, sighting.only, options)
         names = {name for name in names if sighting.only(name)}

@@ -188,6 +188,26 @@ def test_all_is_listed_where_what_came_or_went_decides_about_more(
             assert lists_all(started), name
 
 
+@pytest.mark.parametrize("work_tree", [True, False])
+def test_all_is_listed_where_the_first_trace_of_ours_came(
+    work_tree: bool,
+    tmp_path: Path,
+    started: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tree = made(tmp_path / "tree", work_tree=work_tree)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tree / "state"))
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    seen(load_corpus(tree, keeping=keeping))
+    put(tree, "state/rlm-rag/traces/a.jsonl")
+    fresh = seen(load_corpus(tree))
+    assert "state/rlm-rag/traces/a.jsonl" not in str(fresh)
+    for listed in (True, False):
+        started.clear()
+        assert seen(load_corpus(tree, keeping=keeping)) == fresh
+        assert lists_all(started) == listed
+
+
 def test_what_comes_from_another_disk_is_listed_with_all(
     tmp_path: Path, started: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
