@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Self
@@ -76,9 +77,12 @@ class Map(Closing):
         """What is known of the sub-model before its server is asked."""
         return self._facts
 
-    @property
+    @cached_property
     def estimate(self) -> Estimate:
-        """What its documents may cost; no model is asked, a server of one's own for its window."""
+        """What its documents may cost; no model is asked, a server of one's own for its window.
+
+        It is asked once, when this is first read.
+        """
         names = self._options.names
         return estimate_map(
             self.plan.tokens,

@@ -93,6 +93,7 @@ def test_an_estimate_asks_the_server_for_its_window(server: OpenAiChatServer) ->
     server.own = {"/v1/models": {"object": "list", "data": [entry]}}
     with rlm_of(server).map({"long.py": LONG}, PROMPT) as answers:
         said = answers.estimate
+        assert answers.estimate is said
     assert (server.received, len(server.looked_up)) == ([], 1)
     with rlm_of(server, context_window=3_000).map({"long.py": LONG}, PROMPT) as told:
         assert told.estimate.likely == said.likely
