@@ -16,7 +16,7 @@ from rlm_rag.engine.citations import Citation
 from rlm_rag.engine.form import MENDINGS, Form
 from rlm_rag.engine.guidance import LOOK_FIRST, Guide
 from rlm_rag.engine.history import RanBlock
-from rlm_rag.engine.looks import BY_WORDS
+from rlm_rag.engine.looks import BY_WORDS, Look
 from rlm_rag.engine.origins import Origins
 from rlm_rag.engine.question import asks_for_a_figure
 from rlm_rag.engine.stated import stated_answer
@@ -87,7 +87,8 @@ class Doubts:
         self._raised: set[str] = set()
         self._last_failed = False
         self._last_empty = False
-        self._in_vain: set[str] = set()
+        # Looks, and blocks that went through the documents themselves.
+        self._in_vain: set[Look | str] = set()
         self._origins = Origins()
 
     @property
@@ -177,34 +178,31 @@ class Doubts:
         names = self._origins.of_corpus(block.code)
         shown = self._shown_by(block)
         self._origins.ran(block.code)
-        is_ready = block.result.answer is not None and block.result.answer.ready
-        if is_ready and not names and block.result.error is None:
+        if block.answer is not None and not names and block.result.error is None:
             return False
-        in_vain = {f"{look.name} {look.words}" for look in block.looks if not look.found}
-        only_looks = names <= BY_WORDS and all(not look.found for look in block.looks)
-        if in_vain and only_looks:
+        self._in_vain.update(block.in_vain)
+        if block.in_vain and names <= BY_WORDS and len(block.in_vain) == len(block.looks):
             self._last_empty = True
         elif block.result.error is None and (names or not shown):
             self._last_empty = _NOTHING.fullmatch(shown) is not None
-            if self._last_empty and names:
-                in_vain = in_vain or {block.code.strip()}
-        self._in_vain |= in_vain
+            if self._last_empty and names and not block.in_vain:
+                self._in_vain.add(block.code.strip())
         return True
 
     def _shown_by(self, block: RanBlock) -> str:
         """Return what a block has shown, an answer that it computed included."""
-        result = block.result
-        shown = result.stdout + (result.value or "")
-        if result.answer is None or not result.answer.ready:
-            return shown
-        answer = result.answer.content
-        return shown + (answer if self.is_computed(block, answer) else "")
+        if block.answer is None or not self.is_computed(block, block.answer):
+            return block.shown
+        return block.shown + block.answer
 
     def _is_none(self, text: str) -> bool:
         """Whether an answer says no more than what the looks that found nothing have shown."""
-        if self._counts and set(_claimed(text)) == {"0"}:
+        if self._counts_none(text):
             return True
         return denies(text) and len(self._in_vain) >= ENOUGH_LOOKS
+
+    def _counts_none(self, text: str) -> bool:
+        return self._counts and set(_claimed(text)) == {"0"}
 
     async def _misfit(self, text: str) -> list[str]:
         if self.form is None or self._mendings == 0:
@@ -233,8 +231,7 @@ class Doubts:
         """Whether a small model finds none, most often by a condition that it guessed."""
         if not self._guide.is_on:
             return False
-        counted_none = self._counts and set(_claimed(text)) == {"0"}
-        return counted_none or _NOTHING.fullmatch(text) is not None
+        return self._counts_none(text) or _NOTHING.fullmatch(text) is not None
 
     def _never_shown(self, text: str) -> list[str]:
         new = [number for number in dict.fromkeys(_claimed(text)) if number not in self._seen]

@@ -158,16 +158,13 @@ class Hints:
 
         With other output it waited for something, or went on from what it had left.
         """
-        result = block.result
-        if result.error is not None:
+        if block.result.error is not None:
             return not _is_new(self._failed, block.code.strip())
-        shown = result.stdout + (result.value or "")
-        return not _is_new(self._ran, block.code.strip(), shown, result.stderr)
+        return not _is_new(self._ran, block.code.strip(), block.shown, block.result.stderr)
 
     def _in_vain(self, block: RanBlock) -> list[str]:
-        none = [look for look in dict.fromkeys(block.looks) if not look.found]
-        again = [look for look in none if look in self._found_none]
-        self._found_none.update(none)
+        again = [look for look in dict.fromkeys(block.in_vain) if look in self._found_none]
+        self._found_none.update(block.in_vain)
         return [
             _NONE_AGAIN.format(
                 name=look.name, words=look.words[:MAX_WORDS_CHARS], instead=_INSTEAD[look.name]
@@ -189,8 +186,7 @@ class Hints:
         return hints
 
     def _on_output(self, block: RanBlock) -> list[str]:
-        result = block.result
-        shown = result.stdout + (result.value or "")
+        result, shown = block.result, block.shown
         hints = []
         if result.stdout_cut or len(shown) > LONG_OUTPUT_CHARS:
             hints.append(

@@ -36,6 +36,22 @@ class RanBlock:
     result: BlockResult
     looks: tuple[Look, ...] = ()
 
+    @property
+    def shown(self) -> str:
+        """What it printed, and the value of its last expression."""
+        return self.result.stdout + (self.result.value or "")
+
+    @property
+    def answer(self) -> str | None:
+        """The answer that it set and called ready, None where there is none."""
+        state = self.result.answer
+        return None if state is None or not state.ready else state.content
+
+    @property
+    def in_vain(self) -> tuple[Look, ...]:
+        """The looks that found nothing."""
+        return tuple(look for look in self.looks if not look.found)
+
 
 class History:
     """The messages of one run, roles alternating; `take_new` gives those since the last call.

@@ -287,16 +287,15 @@ class Loop:
         ran: list[RanBlock] = []
         for position, block in enumerate(blocks):
             ran.append(await self._bench.run(turn, block.code))
-            result = ran[-1].result
-            ready = result.answer is not None and result.answer.ready
-            if ready and result.error is None:
+            error, ready = ran[-1].result.error, ran[-1].answer is not None
+            if ready and error is None:
                 skipped = _skipped(blocks, position)
                 ending = await self._set_by(ran[-1], skipped, notes)
                 if ending is not None or self._bench.candidate.strip():
                     notes += skipped
                     return ran, ending
                 notes.append(EMPTY_ANSWER)
-            if result.error is not None:
+            if error is not None:
                 if ready:
                     notes.append("The block raised, so its answer was not accepted.")
                 notes += _skipped(blocks, position)
