@@ -143,7 +143,9 @@ def _conventions(text: bytes) -> Iterator[Span]:
         at = text.find(word)
         while at >= 0:
             line = text.rfind(b"\n", max(0, at - _LINE_BYTES), at) + 1
-            if match := _BEHIND_TYPE.match(text, line):
+            # Else it begins further back, and what is found would be the text's first line.
+            begins_near = line > 0 or at <= _LINE_BYTES
+            if begins_near and (match := _BEHIND_TYPE.match(text, line)):
                 yield match.span(1)
             following = text.find(b"\n", at)
             at = text.find(word, following) if following >= 0 else -1
