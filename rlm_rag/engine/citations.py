@@ -117,9 +117,21 @@ def content_digest(content: str) -> str:
 
 def _places(text: str, corpus: Corpus) -> Sequence[Place]:
     def exists(path: str) -> bool:
-        return _is_of(path, corpus) or ("\\" in path and _is_of(unescaped(path), corpus))
+        return _meant(path, corpus) is not None
 
     return _resolved(find_places(text, exists), corpus)
+
+
+def _meant(path: str, corpus: Corpus) -> str | None:
+    """Return the path of a document that `path` is, or spells with the escapes of results.
+
+    These stand for characters that would end a line or be hidden.
+    """
+    if _is_of(path, corpus):
+        return path
+    if "\\" in path and _is_of(plain := unescaped(path), corpus):
+        return plain
+    return None
 
 
 def _is_of(path: str, corpus: Corpus) -> bool:
@@ -137,16 +149,12 @@ def _source(path: str, corpus: Corpus) -> _Source | int | None:
 
 
 def _resolved(places: Sequence[Place], corpus: Corpus) -> Sequence[Place]:
-    """The places, with escapes and the ends of paths replaced by the one path that each can mean.
-
-    Escapes are as results show them, of characters that would end a line or be hidden.
-    """
-    unknown = {place.path for place in places if not _is_of(place.path, corpus)}
-    spelled = {path: unescaped(path) for path in unknown if "\\" in path}
-    meant = {path: plain for path, plain in spelled.items() if _is_of(plain, corpus)}
-    ends = paths_that_end(unknown - meant.keys(), corpus.paths())
+    """The places, each with the one path that it spells, or that its path is the end of."""
+    meant = {path: _meant(path, corpus) for path in {place.path for place in places}}
+    unknown = [path for path, known in meant.items() if known is None]
+    ends = paths_that_end(unknown, corpus.paths())
     meant |= {path: found[0] for path, found in ends.items() if len(found) == 1}
-    return [replace(place, path=meant.get(place.path, place.path)) for place in places]
+    return [replace(place, path=meant[place.path] or place.path) for place in places]
 
 
 def paths_that_end(ends: Collection[str], paths: Iterable[str]) -> dict[str, list[str]]:
