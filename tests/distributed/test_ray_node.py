@@ -21,8 +21,9 @@ from rlm_rag.packing import pack
 from .test_part_loading import folders, packed_zip, written
 
 TEXTS = {"a.py": "def a(): pass\n", "b.py": "def b(): pass\n", "c.py": "def c(): pass\r\n"}
+TREE = {path: text.encode() for path, text in TEXTS.items()}
 MINE = array("Q", [0, 2])
-DOCUMENTS = [("a.py", TEXTS["a.py"].encode(), None), ("c.py", TEXTS["c.py"].encode(), "utf-8")]
+DOCUMENTS = [("a.py", TREE["a.py"], None), ("c.py", TREE["c.py"], "utf-8")]
 
 
 @pytest.fixture
@@ -104,8 +105,7 @@ def test_a_document_that_is_sent_twice_is_refused(assignment: Assignment) -> Non
 
 @pytest.fixture
 def unknown(tmp_path: Path) -> Assignment:
-    tree = {path: text.encode() for path, text in TEXTS.items()}
-    source = folders([str(written(tmp_path / "source", tree))])
+    source = folders([str(written(tmp_path / "source", TREE))])
     root = str(tmp_path / "cache" / "kept")
     return Assignment("here (shard 0 of 1)", root, array("Q"), b"", 0, 1, source)
 
@@ -118,18 +118,23 @@ def assigned(unknown: Assignment, host: ShardHost) -> Assignment:
     return replace(unknown, numbers=array("Q", [3, 5, 7]), digest=digest)
 
 
-def test_a_shard_loads_its_documents_before_it_is_known_which_they_are(
-    unknown: Assignment,
-) -> None:
+def check_loads(unknown: Assignment) -> Assignment:
     host = ShardHost(unknown)
     known = assigned(unknown, host)
     assert host.assign(known) is None
-    assert host.answer(partial(Shard.texts, numbers=[5])) == [TEXTS["b.py"].encode()]
+    assert host.answer(partial(Shard.texts, numbers=[5])) == [TREE["b.py"]]
     assert host.answer(partial(Shard.described, verify=False)).added == 3
     # The next one that takes its place loads them by itself, and indexes nothing again.
     after = ShardHost(known)
     assert after.begin() is True
     assert after.answer(partial(Shard.described, verify=False)).added == 0
+    return known
+
+
+def test_a_shard_loads_its_documents_before_it_is_known_which_they_are(
+    unknown: Assignment,
+) -> None:
+    check_loads(unknown)
 
 
 def test_a_shard_whose_documents_have_changed_says_so(unknown: Assignment) -> None:
@@ -142,16 +147,8 @@ def test_a_shard_whose_documents_have_changed_says_so(unknown: Assignment) -> No
 
 
 def test_a_shard_loads_its_part_of_an_archive(unknown: Assignment, tmp_path: Path) -> None:
-    tree = {path: text.encode() for path, text in TEXTS.items()}
-    unknown = replace(unknown, source=folders([str(packed_zip(tree, tmp_path))]))
-    known = assigned(unknown, host := ShardHost(unknown))
-    assert host.assign(known) is None
-    assert host.answer(partial(Shard.texts, numbers=[5])) == [TEXTS["b.py"].encode()]
-    assert host.answer(partial(Shard.described, verify=False)).added == 3
-    after = ShardHost(known)
-    assert after.begin() is True
-    assert after.answer(partial(Shard.described, verify=False)).added == 0
-    packed_zip({**tree, "b.py": b"def other(): pass\n"}, tmp_path)
+    known = check_loads(replace(unknown, source=folders([str(packed_zip(TREE, tmp_path))])))
+    packed_zip({**TREE, "b.py": b"def other(): pass\n"}, tmp_path)
     changed = "its documents have changed since they were loaded"
     assert ShardHost(known).begin() == Failed(changed, None)
 

@@ -68,10 +68,9 @@ def formats(server: OpenAiChatServer) -> list[Any]:
     return [each.json.get("response_format") for each in server.received if not is_leaf(each)]
 
 
-def sent(answer: Answer) -> list[events.CallSent]:
+def sent(answer: Answer) -> tuple[events.CallSent, ...]:
     assert answer.trace is not None
-    records = read_trace(Path(answer.trace)).records
-    return [each.event for each in records if isinstance(each.event, events.CallSent)]
+    return read_trace(Path(answer.trace)).of_type(events.CallSent)
 
 
 @pytest.mark.parametrize("strategy", ["direct", "map-reduce"])

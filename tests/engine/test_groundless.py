@@ -9,7 +9,8 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Answer, Limits, SearchableCorpus
-from tests.servers.loopback import Step, reply
+from tests.engine.play import block
+from tests.servers.loopback import reply
 from tests.servers.openai_chat import OpenAiChatServer
 
 FILLER = "\n".join(f"Paragraph {n} tells of sheep, wool and weather." for n in range(180))
@@ -27,10 +28,6 @@ def corpus() -> Iterator[SearchableCorpus]:
     documents = [{"path": path, "content": text} for path, text in texts.items()]
     with rlm_rag.load(documents) as loaded:
         yield loaded
-
-
-def block(code: str) -> Step:
-    return reply(f"```repl\n{code}\n```")
 
 
 def ask(
