@@ -27,7 +27,6 @@ MAX_CITED_CHARS = 4000
 # Within a name, what would pass for a citation of another document's lines or part.
 _LIKE_LINES = re.compile(r"[:#](?=L?\d)", re.ASCII)
 _LIKE_PART = re.compile(r"#(?=[a-z]+=)")
-_NO_PLACE = re.compile(r"(?!#)(?:(?![:#]L?\d).)+", re.ASCII)
 
 
 def answer_text(
@@ -124,6 +123,6 @@ def _named(path: str) -> str:
 
 
 def _code(text: str) -> str:
-    if _is_citable(text) and _NO_PLACE.fullmatch(text):
+    if _is_citable(text) and not text.startswith("#") and not _LIKE_LINES.search(text):
         return f"`{text}`"
     return _named(text).replace("`", "\\x60")
