@@ -29,7 +29,6 @@ from rlm_rag.models.prices import (
     facts_of,
     may_take_schemas,
     parse_price,
-    provider_of,
 )
 from rlm_rag.models.providers import replies_from_file
 from rlm_rag.models.router import close_model, open_model, provider_name
@@ -328,9 +327,7 @@ class Lineup:
     def _has_template(self, name: str) -> bool:
         """Whether a server may put around messages what is not known."""
         api_base = self._settings.api_base
-        is_served = api_base is not None or "/" in name or provider_of(name) is not None
-        from_file = replies_from_file(name)
-        return is_served and not from_file and not is_served_by_openai(name, api_base)
+        return not has_no_window(name) and not is_served_by_openai(name, api_base)
 
     def _model(self, name: str) -> LanguageModel:
         settings = self._settings

@@ -15,9 +15,11 @@ import rlm_rag
 from rlm_rag import Limits, SearchableCorpus
 from rlm_rag.engine.lineup import ModelNames, ModelSettings, open_lineup
 from rlm_rag.errors import ModelKeyError, UsageError
+from rlm_rag.models.base import Message
 from rlm_rag.trace.events import CallSent, ReplyReceived
 from rlm_rag.trace.reader import read_trace
 from tests.engine.play import QUESTION, block, leaves, play, told_root
+from tests.models.test_gguf import head
 from tests.servers.anthropic_messages import AnthropicMessagesServer
 from tests.servers.loopback import Received, Step, failed, rate_limited, reply
 from tests.servers.openai_chat import OpenAiChatServer
@@ -516,3 +518,20 @@ def test_a_file_that_is_no_trace_is_no_model(corpus: SearchableCorpus, tmp_path:
         file.write_text(content)
         with pytest.raises(rlm_rag.RlmRagError, match=r"cannot be used|holds no reply"):
             rlm_rag.ask(corpus, QUESTION, model=f"replay:{file}", trace=False)
+
+
+def test_a_local_model_has_the_template_that_it_has_by_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "m.gguf").write_bytes(head())
+    monkeypatch.chdir(tmp_path)
+
+    async def most(name: str) -> int:
+        names = ModelNames(model=name)
+        async with open_lineup(names, ModelSettings(), limits=Limits(), absent="a test") as lineup:
+            return lineup.root.counting.most([Message("user", "Hi")])
+
+    near, far, none = (
+        asyncio.run(most(name)) for name in ("local:m.gguf", f"local:{tmp_path}/m.gguf", "offline")
+    )
+    assert near == far > none
