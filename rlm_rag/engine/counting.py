@@ -51,9 +51,17 @@ class Counting:
     without one each for themselves. `besides` goes with each prompt, and may be put into it.
     """
 
-    def __init__(self, model: str = "", *, has_template: bool = False, besides: str = "") -> None:
+    def __init__(
+        self,
+        model: str = "",
+        *,
+        api_base: str | None = None,
+        has_template: bool = False,
+        besides: str = "",
+    ) -> None:
         self._besides = (Message("user", besides),) if besides else ()
         self._model = model
+        self._api_base = api_base
         self._has_template = has_template
         self._shortest: dict[bool, _Billed] = {}
         self._template_room: dict[bool, int] = {}
@@ -112,7 +120,7 @@ class Counting:
         images = self._more(images_of(messages), most_image_tokens)
         return most_message_tokens((*messages, *self._besides)) + template + images
 
-    def counted(self, messages: Sequence[Message], estimated: int, *, api_base: str | None) -> int:
+    def counted(self, messages: Sequence[Message], estimated: int) -> int:
         """Return what tokenizers make of a prompt at most, with what a template may add.
 
         Not for the event loop: it takes a second for a megabyte. Where no tokenizer can be
@@ -120,32 +128,32 @@ class Counting:
         of the highest count for what we count too low. Images count as `most_image_tokens`.
         """
         images = self._more(images_of(messages), most_image_tokens)
-        template = max(self._added, self._likely_template(messages, api_base))
-        return self._highest(messages, estimated, api_base) + template + images
+        template = max(self._added, self._likely_template(messages))
+        return self._highest(messages, estimated) + template + images
 
-    def _highest(self, messages: Sequence[Message], estimated: int, api_base: str | None) -> int:
+    def _highest(self, messages: Sequence[Message], estimated: int) -> int:
         sent = (*messages, *self._besides)
-        highest = highest_message_tokens(sent, model=self._model, api_base=api_base)
+        highest = highest_message_tokens(sent, model=self._model, api_base=self._api_base)
         return (estimated + most_message_tokens(sent)) // 2 if highest is None else highest
 
-    def _likely_template(self, messages: Sequence[Message], api_base: str | None) -> int:
+    def _likely_template(self, messages: Sequence[Message]) -> int:
         """What a template adds: what was billed, or else as much as those of such a name add."""
         shortest = self._shortest.get(_has_system(messages))
         if shortest is None:
             return self._usual_template(messages) if self._has_template else 0
         if shortest.template is None:
-            shortest.template = self._billed_template(shortest, api_base)
+            shortest.template = self._billed_template(shortest)
         return shortest.template
 
-    def _billed_template(self, shortest: _Billed, api_base: str | None) -> int:
+    def _billed_template(self, shortest: _Billed) -> int:
         billed, estimated, messages = shortest.tokens, shortest.estimated, shortest.messages
         usual = self._usual_template(messages)
-        more = billed - self._highest(messages, estimated, api_base)
+        more = billed - self._highest(messages, estimated)
         if more > _LONGEST_TEMPLATE_TOKENS:
             more = usual
         if self._has_template:
             # What was counted too high of the text hides as much of the template.
-            least = lowest_message_tokens(messages, model=self._model, api_base=api_base)
+            least = lowest_message_tokens(messages, model=self._model, api_base=self._api_base)
             more = max(more, min(billed - (estimated if least is None else least), usual))
         return more
 

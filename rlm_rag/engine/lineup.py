@@ -318,6 +318,7 @@ class Lineup:
             refusals=self._refusals,
             counting=Counting(
                 name,
+                api_base=settings.api_base,
                 has_template=self._has_template(name),
                 besides=_in_prompts(parameters),
             ),

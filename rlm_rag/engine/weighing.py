@@ -59,12 +59,8 @@ class Weighing:
     async def careful(self, output_tokens: int | None = None) -> CallEstimate:
         """Return the estimate with the prompt counted by tokenizers, as it is from then on."""
         if self._is_bounded and not self._counted:
-            model = self._model
             self._counted = await asyncio.to_thread(
-                model.counting.counted,
-                self._messages,
-                self._estimated,
-                api_base=model.api_base,
+                self._model.counting.counted, self._messages, self._estimated
             )
         return self.estimate(output_tokens)
 
