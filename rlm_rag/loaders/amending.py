@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rlm_rag.loaders.ahead import parsing_ahead
 from rlm_rag.loaders.git import printable_path
+from rlm_rag.loaders.holders import holders
 from rlm_rag.loaders.ignore import OWN_IGNORE_FILES, IgnoreFiles
 from rlm_rag.loaders.intake import Intake
 from rlm_rag.loaders.kept_corpus import KeptCorpus
@@ -133,7 +134,7 @@ class _Amending:
 
     def _let_go(self, names: set[str], left_out: LeftOut, skips: Skips) -> bool:
         rows = {location: row for row, location in enumerate(self.before.locations)}
-        beneath = tuple(f"{name.removesuffix('/')}/" for name in left_out.names)
+        holder_of = holders(name.removesuffix("/") for name in left_out.names)
         for name in names:
             row = rows.get(f"{self.relisted.root}/{name}")
             if row is not None:
@@ -147,7 +148,7 @@ class _Amending:
             # What is left out at another place of the report has not been listed.
             is_told = skips.by_file.pop(name, None) is not None
             is_known = name in self.relisted.listed and row is None
-            if not is_told and not is_known and not f"{name}/".startswith(beneath):
+            if not is_told and not is_known and holder_of(f"{name}/") is None:
                 return False
         return True
 

@@ -32,8 +32,9 @@ class Listed(NamedTuple):
 
 # Each is before a name.
 FILE, LINK, FOLDER, SPECIAL = "fldo"
+RULES = (*GIT_IGNORE_FILES, *OWN_IGNORE_FILES)
+"""The files that may leave out others of their folder and of those in it."""
 _NOTHING = Listed()
-_RULES = (*GIT_IGNORE_FILES, *OWN_IGNORE_FILES)
 _REPOSITORY = ".git"
 
 
@@ -117,7 +118,7 @@ def _list(folder: str) -> Listed | None:
                     is_repository = True
                 elif entry.is_file(follow_symlinks=False):
                     contents.append(FILE + name)
-                    if name in _RULES:
+                    if name in RULES:
                         rules.append(name)
                 elif entry.is_symlink():
                     contents.append(LINK + name)

@@ -17,6 +17,7 @@ from rlm_rag.loaders.git import (
     printable_path,
     split_names,
 )
+from rlm_rag.loaders.holders import holders
 from rlm_rag.loaders.options import LoadOptions, LoadReport
 from rlm_rag.loaders.secrets import SECRET_REASON, may_hold_secrets
 from rlm_rag.scratch import ScratchFolder
@@ -204,8 +205,8 @@ def _list(
     left_out = {name for name in split_names(ignored) if not name.startswith(_OUTSIDE)}
     if paths:
         # Of a folder above them git has seen no more than these.
-        tops = tuple(f"{path}/" for path in paths)
-        left_out = {name for name in left_out if f"{name}/".startswith(tops)}
+        holder_of = holders(paths)
+        left_out = {name for name in left_out if holder_of(f"{name}/") is not None}
     unlisted = {
         os.fsdecode(path): why.decode("utf-8", "replace")
         for path, why in _UNLISTED.findall(b"\n".join(heard))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlm_rag.loaders.files import read_regular
 from rlm_rag.loaders.git import printable_path
+from rlm_rag.loaders.holders import holders
 from rlm_rag.loaders.options import LoadReport
 from rlm_rag.own_folders import CACHE_TAG, CACHE_TAG_NAME, cache_folder, state_folder
 
@@ -64,11 +64,11 @@ class OwnFolders:
         reasons = {**dict.fromkeys(tagged, OWN_CACHE_REASON), **self.places}
         if not reasons:
             return names, []
-        holders = list(map(_holders(list(reasons)), names))
-        taken = [name for name, holder in zip(names, holders, strict=True) if holder is None]
-        found = sorted({holder for holder in holders if holder is not None})
+        holding = list(map(holders(reasons), names))
+        taken = [name for name, holder in zip(names, holding, strict=True) if holder is None]
+        found = sorted({holder for holder in holding if holder is not None})
         shown = {printable_path(folder): reasons[folder] for folder in found}
-        shown_holder_of = _holders(list(shown))
+        shown_holder_of = holders(shown)
         report.skipped[:] = [one for one in report.skipped if shown_holder_of(one.path) is None]
         for folder, reason in shown.items():
             report.skip(folder, reason)
@@ -80,20 +80,3 @@ class OwnFolders:
         except OSError:
             # Missing nearly everywhere; one that cannot be read tells nothing.
             return False
-
-
-def _holders(folders: Sequence[str]) -> Callable[[str], str | None]:
-    """Return what tells the outermost of some folders that a path lies in, if any."""
-    outermost: list[str] = []
-    for folder in sorted(f"{folder}/" for folder in folders):
-        if not outermost or not folder.startswith(outermost[-1]):
-            outermost.append(folder)
-
-    def holder_of(path: str) -> str | None:
-        # No other begins with it, so that the last one before a path is the one.
-        place = bisect_right(outermost, path) - 1
-        if place < 0 or not path.startswith(outermost[place]):
-            return None
-        return outermost[place].removesuffix("/")
-
-    return holder_of

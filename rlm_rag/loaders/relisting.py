@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from rlm_rag.loaders.folders import FILE, FOLDER, LINK, SPECIAL, Listings, entries_of
-from rlm_rag.loaders.ignore import GIT_IGNORE_FILES, OWN_IGNORE_FILES
+from rlm_rag.loaders.folders import FILE, FOLDER, LINK, RULES, SPECIAL, Listings, entries_of
+from rlm_rag.loaders.holders import holders
+from rlm_rag.loaders.ignore import OWN_IGNORE_FILES
 from rlm_rag.loaders.listing import ENVIRONMENT_MARK, GitListing, LeftOut, list_again
 from rlm_rag.loaders.memory import STATUS_NUMBERS, UNSETTLED, FileStatus
 from rlm_rag.loaders.options import LoadOptions
@@ -26,7 +27,8 @@ _MOST_CHANGES = 1000
 _MOST_COMMAND_BYTES = 100_000
 # They decide about others than themselves.
 _DECIDING = frozenset((*OWN_IGNORE_FILES, CACHE_TAG_NAME, ENVIRONMENT_MARK))
-_IGNORE_FILES = frozenset((*GIT_IGNORE_FILES, *OWN_IGNORE_FILES))
+# In a folder that git is not asked about, its rules do so, too.
+_DECIDING_IN_KNOWN = _DECIDING.union(RULES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class _Changes:
         if listed is None or status is None or (listed.is_repository and row):
             return False
         before, now = entries_of(self.witness.contents[row]), entries_of(listed.contents)
-        if any(one[0] == SPECIAL or one[1:] in _DECIDING | _IGNORE_FILES for one in before ^ now):
+        if any(one[0] == SPECIAL or one[1:] in _DECIDING_IN_KNOWN for one in before ^ now):
             return False
         base = f"{folder}/".removeprefix(f"{self.root}/")
         self.went.update(one[0] + base + one[1:] for one in before - now)
@@ -135,8 +137,8 @@ class _Changes:
             return None
         if not {f"{self.root}/{name}" for name in again.names}.issuperset(back):
             return None
-        beneath = tuple(f"{name}/" for name in asked)
-        kept = [name for name in left_out.names if not f"{name}/".startswith(beneath)]
+        holder_of = holders(asked)
+        kept = [name for name in left_out.names if holder_of(f"{name}/") is None]
         now = LeftOut(sorted((*kept, *again.ignored)), left_out.outside)
         if not self._stand_by_themselves(locations, removed, (*left_out.names, *now.names)):
             return None
@@ -163,8 +165,8 @@ class _Changes:
             if location not in passed and not self._enter(location, passed, files):
                 return False
         listed = set(again.names)
-        left_out = tuple(f"{name.removesuffix('/')}/" for name in again.ignored)
-        return all(f"{name}/".startswith(left_out) for name in files - listed) and not any(
+        holder_of = holders(name.removesuffix("/") for name in again.ignored)
+        return all(holder_of(f"{name}/") is not None for name in files - listed) and not any(
             name.endswith("/") or name.startswith(no_folders) for name in listed - files
         )
 
@@ -252,4 +254,4 @@ class _Changes:
 
 def _is_rule_in(path: str, folders: tuple[str, ...]) -> bool:
     """Tell whether a file is one of rules that go with the folder that they are in."""
-    return path.startswith(folders) and path.rpartition("/")[2] in _IGNORE_FILES
+    return path.startswith(folders) and path.rpartition("/")[2] in RULES
