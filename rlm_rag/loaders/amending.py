@@ -199,8 +199,7 @@ class _Amending:
         if location in own.memory.gone[-1:]:
             return ReadFile(location, path, None, (), tuple(skipped)), None
         file = own.memory.empty[-1]
-        lasts = file._replace(status=UNSETTLED).can_be_recalled
-        return (file, None) if lasts and [one.path for one in skipped] == [path] else None
+        return (file, None) if file.lasts and [one.path for one in skipped] == [path] else None
 
     def amended(self, packed_path: Path) -> Amended | None:
         """Write what there is now; None where that is nothing, or in no order of its own."""

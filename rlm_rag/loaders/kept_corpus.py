@@ -33,10 +33,8 @@ from rlm_rag.loaders.kept_table import (
     Outcome,
     encoded_table,
     first_documents,
-    outcome_rows,
     packed_name,
     read_table,
-    rows_told,
     split_names,
     told_outcome,
     written_table,
@@ -159,11 +157,9 @@ class KeptCorpus:
             return None
         return [self.file(row) for row in rows]
 
-    def amended(self, changes: RowChanges, outcome: Outcome) -> tuple[array[int], dict[str, Any]]:
-        """Return the numbers of its table, and what it tells, after some changes."""
-        rows = self._rows.after(changes)
-        told = self.told | rows_told(rows) | {"outcome": outcome_rows(outcome)}
-        return rows.statuses + rows.places + outcome.witness.statuses, told
+    def rows_after(self, changes: RowChanges) -> Rows:
+        """Return the rows of its table after some changes."""
+        return self._rows.after(changes)
 
     def file(self, row: int) -> KeptFile:
         """Return the file of a row."""
@@ -289,8 +285,7 @@ def keep_again(
     """
     name = before.name if packed_path is None else kept.fresh_name(PACKED_SUFFIX)
     told = _named(packed_path, name) if packed_path is not None else {}
-    numbers, rows = before.amended(changes, outcome)
-    table = encoded_table(numbers, rows | told, stamp)
+    table = encoded_table(before.rows_after(changes), outcome, before.told | told, stamp=stamp)
     _put(place, name, table, packed_path)
 
 

@@ -83,19 +83,23 @@ def written_table(version: CorpusVersion, told: dict[str, Any], *, stamp: bytes)
             odd["skipped"][key] = [(one.path, one.reason) for one in skipped]
         if warnings:
             odd["warnings"][key] = warnings
-    numbers = status_numbers(statuses) + places
-    rows = rows_told(Rows(locations, paths, numbers, places, odd))
-    memory, outcome = version.memory, version.outcome
+    rows = Rows(locations, paths, status_numbers(statuses), places, odd)
+    memory = version.memory
     # Else a file decided that no table tells of.
     told_all = memory.recalled + memory.learned == len(paths) and not memory.passing
-    if outcome is not None and told_all:
-        rows["outcome"] = outcome_rows(outcome)
+    return encoded_table(rows, version.outcome if told_all else None, told, stamp=stamp)
+
+
+def encoded_table(
+    rows: Rows, outcome: Outcome | None, told: dict[str, Any], *, stamp: bytes
+) -> bytes:
+    """Return a table of some rows, as `read_table` takes it apart, with what is `told` besides."""
+    locations, paths = _BETWEEN.join(rows.locations), _BETWEEN.join(rows.paths)
+    told = {**told, "locations": locations, "paths": paths, **rows.odd}
+    numbers = rows.statuses + rows.places
+    if outcome is not None:
+        told["outcome"] = _outcome_rows(outcome)
         numbers += outcome.witness.statuses
-    return encoded_table(numbers, told | rows, stamp)
-
-
-def encoded_table(numbers: array[int], told: dict[str, Any], stamp: bytes) -> bytes:
-    """Return a table as `read_table` takes it apart."""
     text = json.dumps(told, separators=(",", ":")).encode("ascii")
     text += b" " * (-(_HEAD.size + len(text)) % 8)
     body = text + numbers.tobytes()
@@ -122,7 +126,7 @@ def first_documents(files: Sequence[ReadFile | None]) -> list[tuple[int, ReadFil
     return pairs
 
 
-def outcome_rows(outcome: Outcome) -> dict[str, Any]:
+def _outcome_rows(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome as a table tells it, but for the statuses of its witness."""
     witness, left_out = outcome.witness, outcome.left_out
     return {
@@ -152,12 +156,6 @@ def told_outcome(rows: dict[str, Any], statuses: array[int]) -> Outcome:
     if left_out is not None:
         left_out = LeftOut(split_names(left_out[0]), left_out[1])
     return Outcome(witness, [Skipped(*one) for one in rows["skipped"]], rows["warnings"], left_out)
-
-
-def rows_told(rows: Rows) -> dict[str, Any]:
-    """Return rows as a table tells them, but for their numbers."""
-    locations, paths = _BETWEEN.join(rows.locations), _BETWEEN.join(rows.paths)
-    return {"locations": locations, "paths": paths, **rows.odd}
 
 
 def split_names(names: str) -> list[str]:

@@ -110,10 +110,14 @@ class ReadFile(NamedTuple):
     warnings: tuple[str, ...] = ()
 
     @property
+    def lasts(self) -> bool:
+        """Whether it would come to the same as long as nothing of it changes."""
+        return bool(self.parts) or all(_lasts(one.reason) for one in self.skipped)
+
+    @property
     def can_be_recalled(self) -> bool:
-        """Whether it would come to the same as long as its status is the same."""
-        lasts = bool(self.parts) or all(_lasts(one.reason) for one in self.skipped)
-        return lasts and self.status is not None
+        """Whether it lasts, and its status tells later that nothing has changed."""
+        return self.lasts and self.status is not None
 
     @property
     def is_gone(self) -> bool:
