@@ -148,16 +148,17 @@ class Loop:
             except ModelError as error:
                 if turn == 1:
                     raise
-                return self._doubted or self._broken(f"the root model failed: {error.message}")
+                detail = f"the root model failed: {error.message}"
+                return self._standing("errors", detail) or self._broken(detail)
             try:
                 ending = await self._act(turn, reply)
             except SandboxError as error:
-                return self._doubted or await self._end_by("errors", error.message)
+                return await self._stopped("errors", error.message)
             if ending is not None:
                 return ending
             if self._errors >= self._limits.errors:
                 detail = f"{self._errors} turns in a row failed"
-                return self._doubted or await self._end_by("errors", detail)
+                return await self._stopped("errors", detail)
         detail = f"the limit of {counted(self._limits.iterations, 'turn')} was reached"
         return await self._stopped("iterations", detail)
 
@@ -314,15 +315,22 @@ class Loop:
 
     async def _stopped(self, stop_reason: StopReason, detail: str) -> Ending:
         """Return the ending at a limit: an answer that stands though it was questioned, if any."""
-        if self._doubted is not None and not self._doubted.is_blind:
-            return self._doubted
-        return await self._end_by(stop_reason, detail)
+        return self._standing(stop_reason, detail) or await self._end_by(stop_reason, detail)
+
+    def _standing(self, stop_reason: StopReason, detail: str) -> Ending | None:
+        """Return an answer that was questioned, a blind one after errors alone, where there is one.
+
+        What kept a better one from coming is recorded: a replay ends there too.
+        """
+        ending = self._doubted
+        if ending is not None and (stop_reason == "errors" or not ending.is_blind):
+            self._reached(stop_reason, detail)
+            return ending
+        return None
 
     async def _end_by(self, stop_reason: StopReason, detail: str) -> Ending:
         """End with one last root call, or, where that fails, with what there is."""
-        self._recorder.record(
-            events.LimitReached(run=self._run_id, name=stop_reason, detail=detail)
-        )
+        self._reached(stop_reason, detail)
         await self._tasks.close()
         self._history.told(await self._last_request(detail))
         new = self._history.take_new()
@@ -395,16 +403,15 @@ class Loop:
     def _final(self, ending: Ending) -> Ending:
         """Return the ending of an answer, and record that it does not stand where it is blind."""
         if ending.is_blind:
-            self._recorder.record(
-                events.LimitReached(
-                    run=self._run_id, name=ending.stop_reason, detail=ending.detail or ""
-                )
-            )
+            self._reached(ending.stop_reason, ending.detail or "")
         return ending
 
     def _broken(self, detail: str) -> Ending:
-        self._recorder.record(events.LimitReached(run=self._run_id, name="errors", detail=detail))
+        self._reached("errors", detail)
         return self._bench.ending("errors", detail, detail)
+
+    def _reached(self, name: StopReason, detail: str) -> None:
+        self._recorder.record(events.LimitReached(run=self._run_id, name=name, detail=detail))
 
     def _status(self, turn: int) -> str:
         return self._guide.ended(status_line(turn, self._limits, self._budget))

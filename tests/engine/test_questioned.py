@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +71,30 @@ def test_no_limit_turns_a_questioned_answer_into_none(
     found = play(openai_server, corpus, root=[reply(FALSE), block("1 / 0")], limits=limits)
     assert found.stop_reason == "answered"
     assert "nowhere at all" in found.text
+
+
+@pytest.mark.parametrize(
+    ("strategy", "limits"),
+    [
+        ("rlm", Limits()),
+        ("rlm", Limits(calls=2)),
+        ("direct", Limits()),
+        ("direct", Limits(calls=1)),
+    ],
+)
+def test_a_run_whose_questioned_answer_stands_is_replayed_to_it(
+    openai_server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    tmp_path: Path,
+    strategy: str,
+    limits: Limits,
+) -> None:
+    root = [reply(FALSE), failed(400, "no more")]
+    options: dict[str, Any] = {"strategy": strategy, "limits": limits, "trace": tmp_path}
+    found = play(openai_server, corpus, root=root, **options)
+    assert found.stop_reason == "answered"
+    again = rlm_rag.replay(Path(str(found.trace)), corpus)
+    assert (again.text, again.stop_reason) == (found.text, found.stop_reason)
 
 
 def test_an_answer_invented_after_a_failed_block_is_questioned(

@@ -136,9 +136,6 @@ class Answering:
         while True:
             self._take(prepared)
             completion = await self._asked()
-            if completion is None:
-                assert self._doubted is not None
-                return self._doubted
             text = _answer(completion.text)
             words = None if self._search is None else _SEARCH.search(completion.text)
             if words is not None:
@@ -193,8 +190,8 @@ class Answering:
         self._messages.append(message)
         self._new.append(message)
 
-    async def _asked(self) -> Completion | None:
-        """Return the root model's reply; None where it fails, and has answered before."""
+    async def _asked(self) -> Completion:
+        """Return the root model's reply; that it fails once it has answered is a limit."""
         self.iterations += 1
         new = [{"role": each.role, "content": each.content} for each in self._new]
         self._new.clear()
@@ -203,10 +200,10 @@ class Answering:
         )
         try:
             completion = await self._complete()
-        except (ModelError, LimitReached):
+        except ModelError as error:
             if self._doubted is None:
                 raise
-            return None
+            raise LimitReached("errors", f"the root model failed: {error.message}") from error
         self._add(Message("assistant", completion.text or "(empty reply)"))
         return completion
 
@@ -234,9 +231,10 @@ class Answering:
         return self.iterations >= self._limits.iterations
 
     def _without(self, reached: LimitReached) -> Ending:
+        # Also where an answer stands that was questioned: a replay ends there too.
+        self._record_limit(reached)
         if self._doubted is not None:
             return self._doubted
-        self._record_limit(reached)
         text = f"No answer was reached: {reached.detail}."
         if self._evidence:
             text += f"\n\nThese passages match the question best:\n\n{self._evidence}"
