@@ -19,7 +19,6 @@ _STRING = re.compile(rb"\s*[rRuUbB]{0,2}(\"\"\"|'''|\"|')[ \t]*(?:\\\n)?\s*([^\n
 # What may stand before and behind the words of a comment's line.
 _MARKS_BEFORE, _MARKS_BEHIND = "/*#;%!-|( ", " */)=-#"
 _WORD = re.compile(r"\w")
-_BEGINS_ATTRIBUTE = (b"@", b"#", b"[", b")")
 _ATTRIBUTE_LINE = re.compile(rb"@|#!?\[|\[|\)")
 
 
@@ -95,7 +94,7 @@ def doc_above(lines: Sequence[bytes], row: int, comment: bytes) -> str:
     above = lines[row - 1].strip() if row else b""
     begins = _comment(comment)
     # Most have code above them, which this tells in a third of the time.
-    if not (above[:1] in _BEGINS_ATTRIBUTE or above.endswith(b"*/") or begins.match(above)):
+    if not (_ATTRIBUTE_LINE.match(above) or above.endswith(b"*/") or begins.match(above)):
         return ""
     first, last = comment_rows(lines, row, comment)
     for line in lines[first:last]:
