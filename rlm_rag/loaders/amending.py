@@ -26,7 +26,9 @@ from rlm_rag.own_folders import CACHE_TAG_NAME
 from rlm_rag.packed import PackedCorpus, encode
 from rlm_rag.packing import PackedWriter
 
+# What is read is held until it is written, as reading all does not.
 _MOST_FILES = 2000
+_MOST_CHARS = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,8 @@ class _Amending:
                 wanted.append((name, f"{root}/{name}"))
         skips.by_file.update((one.path, one.reason) for one in self.own.report.skipped)
         self.own.report.skipped.clear()
+        if len(wanted) > _MOST_FILES:
+            return False
         for _, read in self._read_all(wanted):
             if read is None:
                 return False
@@ -179,10 +183,14 @@ class _Amending:
     def _read_all(
         self, files: Iterable[tuple[str, str]]
     ) -> Iterator[tuple[str, tuple[ReadFile, Entry | None] | None]]:
-        """Yield where each file is, and what it comes to as `_read` has it."""
+        """Yield where each file is, and what it comes to as `_read` has it; None from too much."""
         limit = self.own.options.max_file_bytes
+        chars = 0
         for path, location in parsing_ahead([*files], self.own.is_new, max_file_bytes=limit):
-            yield location, self._read(path, location)
+            read = self._read(path, location)
+            if read is not None and read[1] is not None:
+                chars += len(str(read[1].content))
+            yield location, read if chars <= _MOST_CHARS else None
 
     def _read(self, path: str, location: str) -> tuple[ReadFile, Entry | None] | None:
         """Read a file that comes to one text or is skipped; None where it is another one."""

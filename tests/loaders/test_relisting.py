@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm_rag.loaders import folders, memory, witness
+from rlm_rag.loaders import amending, folders, memory, witness
 from rlm_rag.loaders.keeping import Keeping
 from rlm_rag.loaders.source import load_corpus, load_sources
 from rlm_rag.own_folders import CACHE_TAG
@@ -186,6 +186,27 @@ def test_all_is_listed_where_what_came_or_went_decides_about_more(
             started.clear()
             assert seen(load_corpus(tree, keeping=keeping)) == fresh, name
             assert lists_all(started), name
+
+
+@pytest.mark.parametrize(("bound", "most"), [("_MOST_FILES", 1), ("_MOST_CHARS", 10)])
+def test_all_is_listed_where_what_came_is_much(
+    bound: str,
+    most: int,
+    tmp_path: Path,
+    started: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tree = made(tmp_path / "tree")
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    seen(load_corpus(tree, keeping=keeping))
+    monkeypatch.setattr(amending, bound, most)
+    for paths in (["src/little.py"], ["src/one.py", "src/two.py"]):
+        for path in paths:
+            put(tree, path, f"{path[:7]}\n")
+        fresh = seen(load_corpus(tree))
+        started.clear()
+        assert seen(load_corpus(tree, keeping=keeping)) == fresh
+        assert lists_all(started) == (len(paths) > 1)
 
 
 @pytest.mark.parametrize("work_tree", [True, False])
