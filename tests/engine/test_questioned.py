@@ -97,6 +97,20 @@ def test_a_run_whose_questioned_answer_stands_is_replayed_to_it(
     assert (again.text, again.stop_reason) == (found.text, found.stop_reason)
 
 
+def test_a_map_reduce_that_was_cut_short_keeps_its_limit_where_its_questioned_answer_stands(
+    openai_server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"strategy": "map-reduce", "context_window": 4000, "trace": tmp_path}
+    entries = [{"path": f"{n}.txt", "content": "some text\n" * 700} for n in range(8)]
+    with rlm_rag.load(entries) as several:
+        limits = Limits(calls=4)
+        found = play(openai_server, several, root=[reply(FALSE)], limits=limits, **options)
+        again = rlm_rag.replay(Path(str(found.trace)), several)
+    assert "nowhere at all" in found.text
+    assert found.limit_detail == "the limit of 4 calls, one call being kept for the final answer"
+    assert (again.text, again.limit_detail) == (found.text, found.limit_detail)
+
+
 def test_an_answer_invented_after_a_failed_block_is_questioned(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:

@@ -231,10 +231,12 @@ class Answering:
         return self.iterations >= self._limits.iterations
 
     def _without(self, reached: LimitReached) -> Ending:
-        # Also where an answer stands that was questioned: a replay ends there too.
-        self._record_limit(reached)
         if self._doubted is not None:
+            if self._limit is None:
+                # A replay ends there too; where documents were left unread it has that limit.
+                self._record_limit(reached)
             return self._doubted
+        self._record_limit(reached)
         text = f"No answer was reached: {reached.detail}."
         if self._evidence:
             text += f"\n\nThese passages match the question best:\n\n{self._evidence}"
