@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from rlm_rag.errors import RetrievalError, UsageError
 from rlm_rag.globs import compile_glob, without_part
 from rlm_rag.packed import PackedCorpus
+from rlm_rag.shown import printable_line
 
 _SHOWN = 20
 _CLOSE = 5
@@ -44,7 +45,7 @@ def the_one(
             hint="give one of these paths in full",
         )
     close = _close_paths(corpus, path, within)
-    said = f"; close to it: {', '.join(close)}" if close else ""
+    said = f"; close to it: {', '.join(map(printable_line, close))}" if close else ""
     raise RetrievalError(
         f"no document has the path {path!r}{said}",
         hint="paths are as search results show them, relative to the source, with /",
@@ -120,7 +121,7 @@ def _among(corpus: PackedCorpus, numbers: list[int], within: Sequence[str] | Non
 
 
 def _listed(corpus: PackedCorpus, numbers: Sequence[int]) -> str:
-    shown = ", ".join(corpus.path(number) for number in numbers[:_SHOWN])
+    shown = ", ".join(printable_line(corpus.path(number)) for number in numbers[:_SHOWN])
     more = len(numbers) - _SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
 

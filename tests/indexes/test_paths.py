@@ -1,0 +1,27 @@
+"""A document is found by the path that results show, and an error shows paths in that way too."""
+
+from __future__ import annotations
+
+import pytest
+
+import rlm_rag
+from rlm_rag.errors import RetrievalError
+
+ODD = "new\nline.md"
+
+
+@pytest.mark.parametrize("asked", ["nev\nline.md", "line.md"])
+def test_an_error_names_paths_as_results_show_them(asked: str) -> None:
+    documents = {f"a/{ODD}": "one\n", f"b/{ODD}": "two\n"}
+    with rlm_rag.load(documents) as corpus:
+        with pytest.raises(RetrievalError) as caught:
+            corpus.read(asked)
+        assert r"a/new\x0aline.md, b/new\x0aline.md" in str(caught.value)
+        assert "one" in corpus.read(r"a/new\x0aline.md")
+
+
+def test_a_path_of_which_there_are_several_names_them_in_one_line() -> None:
+    with rlm_rag.load({f"a/{ODD}": "one\n", f"b/{ODD}": "two\n"}) as corpus:
+        with pytest.raises(RetrievalError, match="ambiguous") as caught:
+            corpus.read(ODD)
+        assert r"a/new\x0aline.md, b/new\x0aline.md" in str(caught.value)
