@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from rlm_rag.models.base import Completion, FinishReason, Message, ModelRequest, Usage
-from rlm_rag.models.offline_answer import answer_text
+from rlm_rag.models.offline_answer import UNFINISHED, answer_text
 from rlm_rag.models.offline_blocks import answer_block, literal, look_block, read_block
 from rlm_rag.models.offline_clues import Clues, find_clues
 from rlm_rag.models.offline_evidence import Evidence, rank_files, read_evidence
@@ -28,6 +28,7 @@ CORPUS_HEADING = "# Corpus"
 ANSWERING_TURNS = 3
 
 _LAST_CALL = re.compile(r"^The run ends here: .*No more code will run\.$", re.MULTILINE)
+_STATUS = "\n\nThis is turn "
 
 
 class OfflineModel:
@@ -60,6 +61,9 @@ def _reply(request: ModelRequest) -> tuple[str, bool]:
         return extract(prompt, max_output_tokens=request.max_output_tokens)
     turn = sum(message.role == "assistant" for message in request.messages)
     outputs = [message.content for message in told[1:]]
+    # A run that ends before its first turn says so in the first message, behind its status.
+    if not outputs and _LAST_CALL.search(told[0].content.rpartition(_STATUS)[2]):
+        return UNFINISHED, False
     return root_reply(question, outputs, turn), False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -387,6 +388,17 @@ def test_a_repl_that_keeps_failing_gets_the_answer_as_text() -> None:
     parsed = parse_reply(reply.text)
     assert parsed.blocks == ()
     assert "No language model was used" in (parsed.final or "")
+
+
+def test_a_run_that_ends_before_its_first_turn_gets_no_block() -> None:
+    ended = (
+        "\n\nThis is turn 1 of 30.\n\nThe run ends here: a limit. No more code will run.\n\nReply."
+    )
+    system, first = first_message("Where?")
+    assert parse_reply(complete(system, first).text).blocks
+    reply = complete(system, replace(first, content=first.content + ended))
+    assert "the search did not come to its end" in reply.text
+    assert parse_reply(reply.text).blocks == ()
 
 
 def test_a_sub_model_returns_the_sentences_that_fit_the_question() -> None:
