@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from rlm_rag.counts import counted
 from rlm_rag.errors import MissingExtraError, SourceError, UsageError
 from rlm_rag.loaders.files import unreadable
 from rlm_rag.loaders.intake import Intake
@@ -87,11 +90,55 @@ def _csv_records(location: Path, suffix: str, intake: Intake) -> Iterator[Record
     before = csv.field_size_limit(intake.options.max_file_bytes)
     try:
         with location.open(encoding=decoded.encoding, errors="replace", newline="") as lines:
-            yield from csv.DictReader(lines, delimiter=delimiter, restkey="", restval="")
+            yield from _csv_rows(lines, delimiter, location.name, intake)
     except csv.Error as error:
         raise SourceError(f"Cannot load {location}: {error}.") from error
     finally:
         csv.field_size_limit(before)
+
+
+def _csv_rows(lines: Iterable[str], delimiter: str, name: str, intake: Intake) -> Iterator[Record]:
+    """Yield the rows of CSV, and warn where they do not have what was meant."""
+    held: list[str] = []
+
+    def read() -> Iterator[str]:
+        for line in lines:
+            held.append(line)
+            yield line
+
+    reader = csv.DictReader(read(), delimiter=delimiter)
+    names = Counter(reader.fieldnames or ())
+    if twice := [column for column, times in names.items() if times > 1]:
+        intake.report.warn(name, f"several columns are called {twice[0]!r}: the last one counts")
+    ragged = first = 0
+    last: list[str] = []
+    held.clear()
+    for row in reader:
+        first, last = reader.line_num - len(held) + 1, held.copy()
+        held.clear()
+        more = row.pop(None, None)
+        if more is not None or None in row.values():
+            ragged += 1
+            row = {column: "" if cell is None else cell for column, cell in row.items()}
+        if more is not None:
+            row[""] = more
+        yield row
+    # Empty lines before a row are none of its own.
+    first += sum(1 for _ in takewhile(lambda line: not line.strip("\r\n"), last))
+    if _is_torn(last, delimiter):
+        intake.report.warn(name, f"a quote in line {first} is not closed: the rest is one cell")
+    if ragged:
+        said = counted(ragged, "row has", "rows have")
+        intake.report.warn(name, f"{said} more or fewer cells than the header")
+
+
+def _is_torn(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether a row ends within quotes, which is read as if they were closed."""
+    try:
+        list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        return "unexpected end of data" in str(error)
+    return False
 
 
 def _json_records(location: Path, intake: Intake) -> Iterator[Record]:

@@ -95,6 +95,32 @@ def test_columns_of_sources_that_only_hold_tables_are_a_warning(
         assert "t.csv/t.csv#row=1" in corpus
 
 
+@pytest.mark.parametrize(
+    ("text", "texts", "warning"),
+    [
+        ("id,text,text\n1,a,b\n", ["b"], "several columns are called 'text': the last one counts"),
+        (
+            'id,text\n1,a\n\n2,"torn b\n3,lost\n',
+            ["a", "torn b\n3,lost\n"],
+            "a quote in line 4 is not closed: the rest is one cell",
+        ),
+        ("id,text\n1,a\n2,b,more\n3\n", ["a", "b", ""], "2 rows have more or fewer cells than"),
+        ('id,text\n1,a\n2,5" disk\n', ["a", '5" disk'], None),
+        (",text\n0,a\n1,b\n", ["a", "b"], None),
+        ('id,text\n1,"a\nb"\n', ["a\nb"], None),
+    ],
+)
+def test_cells_that_are_not_as_they_were_meant_are_told(
+    tmp_path: Path, text: str, texts: list[str], warning: str | None
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with load_corpus(path, columns="text") as corpus:
+        assert [document.content for document in corpus] == texts
+        assert len(corpus.warnings) == (warning is not None)
+        assert warning is None or corpus.warnings[0].startswith(f"t.csv: {warning}")
+
+
 def test_parquet_has_records_without_being_asked(tmp_path: Path) -> None:
     write_parquet(tmp_path / "t.parquet")
     assert load(tmp_path / "t.parquet")["t.parquet#row=3"] == "id: q/1\ntitle: c\nbody: third\n"
