@@ -51,7 +51,15 @@ from rlm_rag.packing import StoredText
 _TABLE = "corpus.table"
 # They guess encodings, and find keys.
 _DECIDING_PACKAGES = ("chardet", "detect_secrets")
-_SOURCES = ("globs.py", "lines.py", "own_folders.py", "packed.py", "packing.py", "traits.py")
+_SOURCES = (
+    "counts.py",
+    "globs.py",
+    "lines.py",
+    "own_folders.py",
+    "packed.py",
+    "packing.py",
+    "traits.py",
+)
 
 
 @dataclass(frozen=True, slots=True)
