@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 
 # To leave less out takes longer than to read it.
-_LEAST_BYTES = 16
+LEAST_BYTES = 16
 # Of a text: to leave less out gains less than it takes to place what is found.
-_LEAST_SHARE = 0.15
+LEAST_SHARE = 0.15
 # In a longer line, where it begins is not looked for again and again.
 _LINE_BYTES = 300
 # Of what people write, nothing is nested as deep by far.
@@ -54,7 +54,8 @@ class Braces:
     kept: bytes = b""
     control: bytes | None = None
     loose: bool = False
-    least_share: float = _LEAST_SHARE
+    least_share: float = LEAST_SHARE
+    joint: bytes = b""
 
     def bodies(self, text: bytes) -> list[Span] | None:
         """Return what lies between the braces of each body; None where that is unsure."""
@@ -67,7 +68,7 @@ class Braces:
             found = [span for span in found if not tokens.within.search(text, span[0] - 1, span[1])]
         if found and self.kept:
             found = list(_but_one(text, found, self.kept))
-        values = [span for span in values if span[1] - span[0] >= _LEAST_BYTES]
+        values = [span for span in values if span[1] - span[0] >= LEAST_BYTES]
         return sorted(found + values) if values else found
 
 
@@ -81,7 +82,8 @@ class Blocks:
 
     opening: bytes
     within: bytes
-    least_share: float = _LEAST_SHARE
+    least_share: float = LEAST_SHARE
+    joint: bytes = b""
 
     def bodies(self, text: bytes) -> list[Span]:
         """Return the lines of each body."""
@@ -90,7 +92,7 @@ class Blocks:
         match = block.search(text)
         while match:
             start, end = match.span("body")
-            stays = end - start < _LEAST_BYTES or within.search(text, start - 1, end)
+            stays = end - start < LEAST_BYTES or within.search(text, start - 1, end)
             if not stays:
                 found.append((start, end))
             match = block.search(text, (start if stays else end) - 1)
@@ -157,7 +159,7 @@ def _between_braces(text: bytes, tokens: _Tokens) -> tuple[list[Span], list[Span
             if not around:
                 return None
             end, outer = match.start(), around.pop()
-            if holds == _CODE and not defines and end - start >= _LEAST_BYTES:
+            if holds == _CODE and not defines and end - start >= LEAST_BYTES:
                 del found[before:]
                 found.append((start, end))
             holds, start, before, defines = *outer[:3], defines or outer[3]

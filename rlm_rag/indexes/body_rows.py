@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rlm_rag.indexes.bodies import Blocks, Braces
+from rlm_rag.indexes.indents import Indents
 
 _COMMENTS = (rb"//[^\n]*+", rb"/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/")
 _STRING = rb'"[^"\\\n]*+(?:\\[\s\S][^"\\\n]*+)*+"'
@@ -96,7 +97,8 @@ _TYPESCRIPT = Braces(
 
 SKIPPED_OF_KOTLIN = (_THREE_QUOTES, _STRING, *_COMMENTS, _CHARACTER, rb"`[^`\n]*+`")
 
-BODIES: Mapping[str, Braces | Blocks] = {
+BODIES: Mapping[str, Braces | Blocks | Indents] = {
+    "python": Indents(),
     "go": Braces(
         (_STRING, *_COMMENTS, rb"`[^`]*+`", _CHARACTER),
         (rb'"', rb"'", rb"`", rb"/\*"),

@@ -29,6 +29,7 @@ _ANALYSIS = (
     "definitions",
     "grammars",
     "headings",
+    "indents",
     "keys",
     "forms",
     "language_rows",

@@ -19,6 +19,7 @@ class Cut:
     def __init__(self, whole: bytes, spans: Sequence[tuple[int, int]], joint: bytes = b"") -> None:
         bounds = [0, *(offset for span in spans for offset in span), len(whole)]
         kept = [whole[start:end] for start, end in pairwise(bounds)][::2]
+        self.joint = joint
         self.text = joint.join(kept)
         # Where the text was cut, in what is left, and how much was left out before and up to it.
         self._at = list(accumulate(len(piece) + len(joint) for piece in kept[:-1]))
@@ -62,4 +63,4 @@ def without_bodies(text: bytes, language: str) -> Cut | None:
         return None
     if sum(end - start for start, end in spans) < known.least_share * len(text):
         return None
-    return Cut(text, spans)
+    return Cut(text, spans, known.joint)

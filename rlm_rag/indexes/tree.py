@@ -121,7 +121,8 @@ def _concerns(cut: Cut, node: Node) -> bool:
     """Whether what could not be read may be so for what was left out, or for where it ends."""
     start, end = node.start_byte, node.end_byte
     ends = _ENDS.search(cut.text, start, end) or node.type in _MISSING_ENDS
-    return bool(ends) or cut.is_cut(start, end)
+    # Of a body that indents end too early, what is left shows further on.
+    return bool(ends or cut.joint) or cut.is_cut(start, end)
 
 
 def _rows(nodes: Iterable[Node], source: Source, cut: Cut | None = None) -> set[int]:

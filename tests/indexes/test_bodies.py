@@ -16,6 +16,14 @@ from rlm_rag.indexes.grammars import grammar_named
 
 # Of each pair, the second is what is left of the first.
 LEFT = {
+    "python": (
+        'class A:\n    def f(self, x=\')\'):  # why\n        # how\n\n        """Doc.\n  more\n'
+        '        """\n        return [self,\n            x]  # it\n        # end\n\n    LIMIT = 1\n'
+        "def g():\n    def h(): return 1000000\n    return h\n",
+        "class A:\n    def f(self, x=')'):  # why\n        # how\n\n        0\n"
+        "        # end\n\n    LIMIT = 1\n"
+        "def g():\n    def h(): return 1000000\n    return h\n",
+    ),
     "go": (
         "func f(x interface{}) (int, error) {\n\treturn \"}\" + `{` + '{' // }\n}\n"
         "func g() {\n\ttype local struct{ field int }\n}\n"
@@ -190,6 +198,13 @@ def test_what_cannot_be_read_without_the_bodies_is_read_whole(
     assert texts == [len(cut.text), len(source)]
 
 
+def test_what_a_body_that_ended_early_leaves_has_the_text_read_whole() -> None:
+    source = "\ndef f():\n    x = (1000, 1000, 1000,\n1, 2)\n    return x\nY = 1\n"
+    assert left(source, "python") == "\ndef f():\n    0\n1, 2)\n    return x\nY = 1\n"
+    found = tree.parsed(source.encode(), grammar_named("python"))
+    assert [(one.name, one.end_line) for one in found] == [("f", 5), ("Y", 6)]
+
+
 PIECES = (
     *("{", "}", "{}", '"', "'", "`", "/*", "//", "/a", "(/a", "(/[", "(", ")", "= {", "= (", ": ("),
     *(
@@ -209,6 +224,7 @@ PIECES = (
     *("struct", "struct a", "class a{", "enum", 'R"(', 'r#"', '@"', '"""', '"\\', "fn a", "fun"),
     *("type", ";static", "A", "attr_a", "?>", "// ?", ") const &", ") throws a", ") where ()"),
     *(") -> a", "\n def a\n", "\n def a\n  b\n", "\n a do\n", "\na b(", "\na<", "#define a\\\n"),
+    *("\ndef a(", "\n def a():\n  b\n", '\n def a():\n  """\n', "\ndef a():\n b\n'''"),
 )
 
 
