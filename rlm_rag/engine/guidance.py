@@ -28,6 +28,8 @@ _TAGGED = re.compile(r"```[A-Za-z]")
 
 COMPUTED = "The root model wrote no code: the lines that its question's kind gives were run."
 
+IN_WORDS = "Reply with the answer in words, with the file and line it is from. No code."
+
 ONLY_FIRST = "Only the first block was run: send one, read what it prints, then send the next."
 
 LOOK_FIRST = (
@@ -52,6 +54,9 @@ class Guide:
         self._stops = is_on
         self.stop = ONE_BLOCK if is_on else ()
         self._computing = ""
+        self._looking_up = ""
+        self.takes_words = False
+        """Whether a reply without a block is an answer."""
 
     def offer(self, code: str) -> None:
         """Take the lines that compute what is asked, and end with the answer."""
@@ -67,6 +72,23 @@ class Guide:
             return None
         notes[notes.index(LOOK_FIRST)] = COMPUTED
         code, self._computing = self._computing, ""
+        return Block(code=code, tag="repl", line=1)
+
+    def offer_look(self, code: str) -> None:
+        """Take the lines that look up what is asked."""
+        self._looking_up = code
+
+    def looks(self) -> Block | None:
+        """Return those lines, once, for a model that sends the same again; then take words.
+
+        Asked in which file a function is defined, the 1.5B searched for its name three times over,
+        with the definition in what it had printed. Asked for a block, it sent these lines again
+        and again too; asked for words, it answers.
+        """
+        if not self._looking_up:
+            return None
+        code, self._looking_up = self._looking_up, ""
+        self.takes_words = True
         return Block(code=code, tag="repl", line=1)
 
     def output_chars(self, most: int) -> int:
@@ -109,4 +131,5 @@ class Guide:
             return told
         asked = self._question[:MAX_QUESTION_CHARS]
         more = "..." if len(self._question) > MAX_QUESTION_CHARS else ""
-        return f"{told}\n\nQuestion: {asked}{more}\nReply with the next block."
+        reply = IN_WORDS if self.takes_words else "Reply with the next block."
+        return f"{told}\n\nQuestion: {asked}{more}\n{reply}"

@@ -145,6 +145,10 @@ class History:
         """Add the root model's reply; an empty one is shown as such, since servers refuse ''."""
         self._messages.append(Message("assistant", text if text.strip() else "(empty reply)"))
 
+    def reword(self, text: str) -> None:
+        """Put a text in the place of the newest reply, which nothing was told of yet."""
+        self._messages[-1] = Message("assistant", text)
+
     def told(self, text: str) -> None:
         self._messages.append(Message("user", text))
 

@@ -66,6 +66,7 @@ class Loop:
     ) -> None:
         self._run_id = assignment.run_id
         self._root = assignment.root
+        self._is_followed = assignment.is_followed
         self._budget = tree.budget
         self._limits = tree.limits
         self._recorder = tree.recorder
@@ -210,17 +211,39 @@ class Loop:
         self._errors = 0 if well else self._errors + 1
         self._ran_well = self._ran_well or well
         notes += self._hints.about(ran, is_guided=self._guide.is_on)
-        if self._guide.gives_up(self._hints.repeats):
-            if self._doubted is not None and self._doubted.is_blind:
-                return self._final(self._doubted)
-            return self._broken("the root model sent the same blocks again and again")
+        if self._hints.repeats and (lines := self._guide.looks()) is not None:
+            ran, ending = await self._look_up(turn, lines, notes)
+        elif self._guide.gives_up(self._hints.repeats):
+            ending = await self._given_up()
+        if ending is None:
+            self._tell(turn, ran, notes)
+        return ending
+
+    async def _look_up(
+        self, turn: int, lines: Block, notes: list[str]
+    ) -> tuple[list[RanBlock], Ending | None]:
+        """Run lines in the place of the newest reply, and have the model read that it sent them."""
+        self._history.reword(f"```repl\n{lines.code}\n```")
+        notes.clear()
+        ran, ending = await self._run_blocks(turn, [lines], notes)
+        self._doubts.watch(ran)
+        return ran, ending
+
+    def _tell(self, turn: int, ran: Sequence[RanBlock], notes: list[str]) -> None:
+        """Tell the model what came of its turn."""
         self._step_down(ran)
         notes += self._tasks.notes()
         notes += (f"Your parent says: {text}" for text in self._inbox)
         self._inbox.clear()
         memory = self._memory.after([block.result for block in ran], folded=self._history.folded)
         self._history.told(feedback(ran, notes, self._status(turn + 1), memory))
-        return None
+
+    async def _given_up(self) -> Ending:
+        """Return the ending of a model that only repeats itself."""
+        if self._doubted is not None and self._doubted.is_blind:
+            return self._final(self._doubted)
+        detail = "the root model sent the same blocks again and again"
+        return self._broken(detail) if self._is_followed else await self._end_by("errors", detail)
 
     def _step_down(self, ran: Sequence[RanBlock]) -> None:
         """Put simpler prompts before a model that writes no code, or none that parses."""
@@ -254,7 +277,8 @@ class Loop:
             return await self._accepted(ending, notes, computed=False, blind=self._bench.is_unused)
         self._blockless += 1
         is_text = reply.text.strip() and reply.finish_reason == "stop" and parsed.final is None
-        if self._blockless > 1 and self._ran_well and is_text:
+        in_words = self._blockless > 1 or self._guide.takes_words
+        if in_words and self._ran_well and is_text:
             ending = answered(reply.text.strip())
             return await self._accepted(ending, notes, computed=False)
         no_block = LOOK_FIRST if self._guide.is_on and not self._ran_well else NO_BLOCK

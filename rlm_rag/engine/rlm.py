@@ -20,6 +20,7 @@ from rlm_rag.engine.first_map import first_map
 from rlm_rag.engine.guidance import MOST_OUTPUT_CHARS, Guide
 from rlm_rag.engine.history import History, status_line
 from rlm_rag.engine.hosted import Hosted
+from rlm_rag.engine.identifiers import looking_up
 from rlm_rag.engine.loop import Loop
 from rlm_rag.engine.prompts.texts import Profile, load_profile, profile_name, versioned
 from rlm_rag.engine.question import kind_of
@@ -355,6 +356,8 @@ async def _looked_first(repl: Repl, assignment: Assignment, view: View, guide: G
     """
     question = assignment.question
     counts = kind_of(question) == "aggregate"
+    if not counts and not assignment.is_followed:
+        guide.offer_look(looking_up(question))
     look = await first_look(repl.services, view, question, counts=counts)
     begin = "\n".join(filter(None, [look.setup, look.begin]))
     ran = ""

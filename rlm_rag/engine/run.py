@@ -262,6 +262,7 @@ class Run:
             images=read_images(self._images, model=root.name, facts=root.facts),
             form=self._form,
             carried=self._carried,
+            is_followed=self._options.strategy == "auto",
         )
 
     def _strategy(self, view: View, lineup: Lineup) -> str:

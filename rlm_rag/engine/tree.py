@@ -75,7 +75,8 @@ class Assignment:
     """What one RLM is to answer, and by which root model; the run's root has depth 0.
 
     `images` are data URLs that its root model is shown with the question, `form` is what its
-    answer must be like, `carried` the conversation that it goes on with.
+    answer must be like, `carried` the conversation that it goes on with. `is_followed` says that
+    another strategy takes over where it comes to no answer.
     """
 
     run_id: str
@@ -86,6 +87,7 @@ class Assignment:
     parent: Parent | None = None
     form: Form | None = None
     carried: Carried | None = None
+    is_followed: bool = False
 
 
 class Elsewhere(Protocol):

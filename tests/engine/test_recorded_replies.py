@@ -29,6 +29,7 @@ DOCUMENTS = {
     "pages/016.md": "# Gorsoldal\n\n"
     + "Of sheep.\n" * 7
     + "The store room's access code is 7731.\n",
+    "src/decoder.py": "import re\n\n\ndef py_scanstring(s, end):\n    return s[end:]\n",
     "src/encoder.py": "class Encoder:\n    '''Extensible encoder for data structures.'''\n",
 }
 
@@ -127,3 +128,97 @@ def test_a_search_after_the_last_one_is_told_and_the_passages_stand(
     assert len(openai_server.received) == 4
     assert (found.stop_reason, found.found) == ("errors", False)
     assert "=== src/encoder.py" in found.text
+
+
+AGAIN = "the same search again"
+IN_WORDS = "It is defined in `src/decoder.py:4`."
+
+
+def test_what_is_asked_is_looked_up_in_the_place_of_a_search_that_comes_again(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    found = ask_recorded(openai_server, corpus, AGAIN, "rlm", RECORDED[AGAIN]["reply"], IN_WORDS)
+    assert (found.stop_reason, found.text) == ("answered", IN_WORDS)
+    assert len(openai_server.received) == 3
+    *_, sent, told = (message["content"] for message in openai_server.received[2].messages)
+    assert "symbols(" in sent and 'search("py_scanstring"' not in sent
+    assert "src/decoder.py 4 def py_scanstring(s, end)" in told
+    assert told.endswith("No code.")
+
+
+def test_a_model_that_repeats_itself_after_that_too_is_asked_for_what_it_has_seen(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    again = [RECORDED[AGAIN]["reply"]] * 2
+    found = ask_recorded(openai_server, corpus, AGAIN, "rlm", *again, IN_WORDS)
+    assert "Reply now with the best answer" in openai_server.prompts[-1]
+    assert (found.stop_reason, found.text) == ("errors", IN_WORDS)
+    assert found.found
+
+
+def test_where_passages_take_over_nothing_is_looked_up_in_a_models_place(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    recorded = RECORDED[AGAIN]
+    openai_server.script = [reply(recorded["reply"])] * 3 + [reply(IN_WORDS)]
+    found = rlm_rag.ask(
+        corpus,
+        "How many files use the function py_scanstring, and which one defines it?",
+        model=recorded["model"],
+        api_base=openai_server.api_base,
+        trace=False,
+    )
+    assert found.text == IN_WORDS
+    sent = [message["content"] for message in openai_server.received[2].messages[2:]]
+    assert [text.count('search("py_scanstring"') for text in sent] == [1, 0, 1, 0]
+    assert "=== src/decoder.py" in openai_server.prompts[-1]
+
+
+def test_nothing_is_looked_up_for_a_question_that_counts(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    openai_server.script = [reply("```repl\nprint(len(rows))\n```")] * 2
+    openai_server.script.append(reply("```repl\nFINAL(str(len(rows)))\n```"))
+    found = rlm_rag.ask(
+        corpus,
+        "How many deliveries are in deliveries.csv?",
+        model="qwen2.5-coder-1.5b",
+        api_base=openai_server.api_base,
+        strategy="rlm",
+        trace=False,
+    )
+    assert found.text == "301"
+    assert "Answer from what you have seen: FINAL('301')" in openai_server.prompts[-1]
+
+
+def test_a_run_in_which_lines_were_looked_up_replays_to_the_same_answer(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus, tmp_path: Path
+) -> None:
+    recorded = RECORDED[AGAIN]
+    openai_server.script = [reply(recorded["reply"])] * 2 + [reply(IN_WORDS)]
+    found = rlm_rag.ask(
+        corpus,
+        recorded["question"],
+        model=recorded["model"],
+        api_base=openai_server.api_base,
+        strategy="rlm",
+        trace=tmp_path / "run.jsonl",
+    )
+    assert rlm_rag.replay(str(found.trace), corpus).text == found.text == IN_WORDS
+
+
+def test_words_are_looked_for_where_the_question_has_no_name(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    openai_server.script = [reply('```repl\nprint(search("access code")[0]["path"])\n```')] * 2
+    openai_server.script.append(reply("The code is 7731: `pages/016.md:10`."))
+    found = rlm_rag.ask(
+        corpus,
+        "What is the access code of the store room in Gorsoldal?",
+        model="qwen2.5-coder-1.5b",
+        api_base=openai_server.api_base,
+        strategy="rlm",
+        trace=False,
+    )
+    assert "10: The store room's access code is 7731." in openai_server.prompts[-1]
+    assert (found.stop_reason, found.citations[0].status) == ("answered", "located")

@@ -8,7 +8,8 @@ from typing import Any
 
 from rlm_rag.engine.calls import PricedModel
 from rlm_rag.engine.coverage import Coverage
-from rlm_rag.engine.named_files import MOST_NAMES, globs_named
+from rlm_rag.engine.identifiers import NAME, named_in
+from rlm_rag.engine.named_files import globs_named
 from rlm_rag.engine.services import Services
 from rlm_rag.engine.strategies.answering import Prepared
 from rlm_rag.engine.strategies.passages import Passages
@@ -30,14 +31,7 @@ _DEFINITION_LINES = 30
 Globs = Sequence[str | None]
 EVERYWHERE: Globs = (None,)
 
-_QUOTED = re.compile(r"`([^`\n]{2,100})`|\"([^\"\n]{3,100})\"|“([^”\n]{3,100})”")
-_IDENTIFIER = re.compile(
-    r"(?<![\w.])(?:[A-Za-z_]\w*(?=\()|[A-Za-z]\w*_\w+|_\w+|[a-z]+[A-Z]\w*"
-    r"|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)",
-    re.ASCII,
-)
 _NUMBERED = re.compile(r"^(\d+): ", re.MULTILINE)
-_NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*", re.ASCII)
 
 
 class Retrieve:
@@ -93,7 +87,7 @@ class Retrieve:
         """Return the passages for other words, those of a search that the model asked for."""
         passages = Passages(self._view, self._coverage)
         await self._search(passages, words)
-        if _NAME.fullmatch(words):
+        if NAME.fullmatch(words):
             await self._defined(passages, words)
         shown = await passages.shown(self._budget_tokens // 2)
         return Prepared(
@@ -152,13 +146,3 @@ def _core(hit: Mapping[str, Any]) -> tuple[int, int] | None:
     if not shown:
         return None
     return max(min(shown) - 2, hit["line"]), min(max(shown) + 2, hit["end_line"])
-
-
-def named_in(question: str) -> tuple[list[str], list[str]]:
-    """Return the identifiers that a question names, and the words it quotes that are none."""
-    quoted = [next(filter(None, found.groups())) for found in _QUOTED.finditer(question)]
-    plain = [words.strip().rstrip("()") for words in quoted]
-    names = [words for words in plain if _NAME.fullmatch(words)]
-    names += _IDENTIFIER.findall(_QUOTED.sub(" ", question))
-    others = [words for words in plain if not _NAME.fullmatch(words)]
-    return list(dict.fromkeys(names))[:MOST_NAMES], list(dict.fromkeys(others))[:MOST_NAMES]

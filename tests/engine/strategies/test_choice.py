@@ -9,9 +9,9 @@ import pytest
 import rlm_rag
 from rlm_rag import SearchableCorpus
 from rlm_rag.engine.calls import PricedModel
+from rlm_rag.engine.identifiers import named_in
 from rlm_rag.engine.question import kind_of
 from rlm_rag.engine.strategies.choice import choose
-from rlm_rag.engine.strategies.retrieve import named_in
 from rlm_rag.engine.view import View
 from rlm_rag.models.limiter import Limiter
 from rlm_rag.models.offline import open_offline
