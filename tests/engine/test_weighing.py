@@ -330,9 +330,11 @@ def test_a_reply_is_shortened_before_a_prompt_is_refused() -> None:
 def test_without_tokenizers_a_prompt_counts_for_more_than_it_is_estimated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(vocabularies, "_loaded", lambda name: None)
     prompts = prompts_of([Plan("korean", 300, share=0.0)])
     (prompt,) = prompts
+    # What the provider bills, counted while there are tokenizers.
+    billed(prompt)
+    monkeypatch.setattr(vocabularies, "_loaded", lambda name: None)
     estimated = count_message_tokens([Message("user", prompt)])
     with pytest.raises(LimitReached):
         run_virtually(leaf(Provider(prompts), prompt, Limits(tokens=estimated * 5 // 4 + 300)))
