@@ -4,7 +4,9 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -82,11 +84,24 @@ def room_of(module: str) -> str | None:
     return parts[1] if parts[0] == "rlm_rag" and len(parts) > 1 else None
 
 
+@cache
+def statements(file: Path) -> tuple[ast.Import | ast.ImportFrom | ast.Call, ...]:
+    """Return a file's imports, and its calls of `print`, wherever they stand."""
+    return tuple(filter(is_looked_at, ast.walk(ast.parse(file.read_text("utf-8")))))
+
+
+def is_looked_at(node: ast.AST) -> TypeGuard[ast.Import | ast.ImportFrom | ast.Call]:
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.Call(func=ast.Name(id="print")):
+            return True
+    return False
+
+
 def imports_of(file: Path) -> Iterator[tuple[str, int]]:
     """Yield what a file imports, wherever the statement stands, as absolute names."""
     module = name_of(file)
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in statements(file):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -142,10 +157,8 @@ def test_only_the_command_line_prints() -> None:
         f"{file}:{node.lineno}"
         for file in modules()
         if not name_of(file).startswith(PRINTING)
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for node in statements(file)
         if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "print"
     ]
     assert wrong == []
 

@@ -219,23 +219,13 @@ def test_a_worker_cannot_send_what_only_the_host_sends(kind: str) -> None:
         frames.check_worker_message({"t": kind})
 
 
-def bomb(values: str) -> str:
-    return f'{{"t":"call","args":[{values}1]}}'
-
-
 @pytest.mark.parametrize(
-    "text",
-    [
-        bomb("[]," * 22_000_000),
-        bomb("{}," * 22_000_000),
-        bomb('"",' * 22_000_000),
-        bomb("1," * 30_000_000),
-        bomb('{"":1},' * 9_000_000),
-        bomb('"\\"",' * 13_000_000),
-    ],
+    "item",
+    ["[],", "{},", '"",', "1,", '{"":1},', '"\\"",'],
     ids=["lists", "dicts", "texts", "numbers", "pairs", "escapes"],
 )
-def test_a_message_of_many_items_is_refused_without_being_built(text: str) -> None:
+def test_a_message_of_many_items_is_refused_without_being_built(item: str) -> None:
+    text = f'{{"t":"call","args":[{item * (4 * frames.MAX_ITEMS)}1]}}'
     tracemalloc.start()
     try:
         with pytest.raises(ProtocolError, match="items"):
