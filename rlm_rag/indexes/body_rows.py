@@ -73,8 +73,10 @@ _SCRIPT_SKIPPED = (
     rb"/(?<=return /)" + _PATTERN,
 )
 # A function without a name that is given one; brackets behind which it is none begin no other.
-_NAMED = rb"\s*+(?:async\b\s*+)?+(?:<|[\w$]++\s*+=>|\((?![^()]*+\)\s*+[^=:\s{]))"
+_NAMED = rb"\s*+(?:async\b\s*+)?+(?:<|function\b|[\w$]++\s*+=>|\((?![^()]*+\)\s*+[^=:\s{]))"
 _SCRIPT_CONTROL = rb"[ \t]*+(?:\}[ \t]*+)?+(?:else[ \t]++)?+(?:if|for|while|switch|catch|with)\b"
+# One that is given none: what stands before its brackets tells it from a method.
+_UNNAMED = rb"function\b(?<![\w$.]function)\s*+\([^(){}]*+\)\s*+\{"
 # A type that is written out, by its first member.
 _MEMBER = (
     rb"\s*+(?:readonly\s++)?+[\"'\w$\[\].-]++"
@@ -86,12 +88,21 @@ _TYPESCRIPT = Braces(
     body=(
         rb"\)\s*+(?::[\w.<>\[\]|&,\s]++)?+\{(?<![|&<,:]\{)(?<![|&<,:]\s\{)",
         rb"=>\s*+\{(?!" + _MEMBER + rb")",
+        _UNNAMED,
     ),
     holder=(
         rb"\{(?=" + _MEMBER + rb")",
         *_words(b"class", b"interface", b"enum", b"type", then=rb"\s"),
     ),
-    other=(rb"=" + _NAMED, rb":" + _NAMED, *_words(b"function")),
+    other=(rb"=" + _NAMED, rb":" + _NAMED, *_words(b"function", then=rb"\b(?!\s*+\()")),
+    control=_SCRIPT_CONTROL,
+)
+_JAVASCRIPT = Braces(
+    _SCRIPT_SKIPPED,
+    (rb'"', rb"'", rb"`", rb"/\*"),
+    body=(rb"\)\s*+\{", rb"=>\s*+\{", _UNNAMED),
+    holder=_words(b"class", then=rb"\s"),
+    other=(rb"=" + _NAMED, rb":" + _NAMED, *_words(b"function", then=rb"\b(?!\s*+\()")),
     control=_SCRIPT_CONTROL,
 )
 
@@ -182,6 +193,7 @@ BODIES: Mapping[str, Braces | Blocks | Indents] = {
         kept=b";",
         least_share=_CPP_SHARE,
     ),
+    "javascript": _JAVASCRIPT,
     "typescript": _TYPESCRIPT,
     "tsx": _TYPESCRIPT,
     "ruby": Blocks(

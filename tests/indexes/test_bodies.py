@@ -94,6 +94,16 @@ LEFT = {
         "  if (h(1)) { return { method() {} } }\n"
         "  const typed = {} as { field?: string, other: number }\n}\n",
     ),
+    "javascript": (
+        "(function () {\n  a(b, function () { return /[{'/]/.test(`}${'}'}`) + \"'\" })\n"
+        "  c.d = function (e) { e.each(function () { return 1000000 }) }\n"
+        "  if (a) { return { f() { return 1 + 1 + 1 }, g: () => { return 1 + 1 + 1 } } }\n})()\n"
+        "class H { i = 1; j() { return 1 + 1 + 1 + 1 } }\n",
+        "(function () {\n  a(b, function () {})\n"
+        "  c.d = function (e) {}\n"
+        "  if (a) { return { f() {}, g: () => {} } }\n})()\n"
+        "class H { i = 1; j() {} }\n",
+    ),
     "ruby": (
         "class A\n  def f(x, y)\n    x.each do |z|\n      puts 'end'\n    end\n  end\n\n"
         "  def g\n    define_method(:h) { 1 + 1 }\n  end\n"
