@@ -14,7 +14,7 @@ from typing import Any
 from rlm_rag.engine.answer import denies
 from rlm_rag.engine.citations import Citation
 from rlm_rag.engine.form import MENDINGS, Form
-from rlm_rag.engine.guidance import LOOK_FIRST, Guide
+from rlm_rag.engine.guidance import Guide
 from rlm_rag.engine.history import RanBlock
 from rlm_rag.engine.looks import BY_WORDS, Look
 from rlm_rag.engine.origins import Origins
@@ -147,7 +147,7 @@ class Doubts:
         parts = await self._misfit(text)
         blind = blind or (self._guide.is_on and not computed)
         if blind and not self._ran_well and self._first("blind"):
-            return LOOK_FIRST
+            return self._guide.look_first
         if self._last_failed and not computed:
             parts += self._after_failure()
         elif self.lacks(text, computed=computed) and self._first("empty"):

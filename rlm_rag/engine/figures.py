@@ -8,6 +8,7 @@ from statistics import median
 from typing import Protocol
 
 from rlm_rag.corpus import Skipped
+from rlm_rag.engine.shapes import TOLD
 
 TREE_BUDGET_CHARS = 1500
 CHARS_A_TOKEN = 4
@@ -41,16 +42,8 @@ def describe(corpus: Described) -> str:
     ]
     if corpus.skipped:
         out.append(f"not in the corpus: {len(corpus.skipped):,} skipped entries")
-    out.extend([_SHAPES[corpus.shape], "", "tree:", tree(paths, TREE_BUDGET_CHARS)])
+    out.extend([TOLD[corpus.shape].context, "", "tree:", tree(paths, TREE_BUDGET_CHARS)])
     return "\n".join(out)
-
-
-_SHAPES = {
-    "documents": '`context` is a list of {"path", "content"}, one a document.',
-    "text": "`context` is one str; retrieval calls it the document `<context>`.",
-    "texts": "`context` is a list of str; retrieval calls them `<context[0]>`, `<context[1]>`, ...",
-    "mapping": "`context` is a dict of path to text.",
-}
 
 
 def _types(paths: list[str]) -> str:

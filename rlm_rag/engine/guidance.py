@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from rlm_rag.engine.reply import Block
+from rlm_rag.engine.shapes import TOLD
 
 MAX_QUESTION_CHARS = 800
 
@@ -33,11 +34,7 @@ IN_WORDS = "Reply with the answer in words, with the file and line it is from. N
 ONLY_FIRST = "Only the first block was run: send one, read what it prints, then send the next."
 
 LOOK_FIRST = (
-    "You have not looked at the documents yet. Reply with a block, such as:\n"
-    "```repl\n"
-    'text = context[0]["content"]\n'
-    'print(context[0]["path"], len(text.splitlines()), text.splitlines()[:3])\n'
-    "```"
+    "You have not looked at the documents yet. Reply with a block, such as:\n```repl\n{look}\n```"
 )
 
 
@@ -48,11 +45,13 @@ class Guide:
     a `stop`, which larger ones may refuse.
     """
 
-    def __init__(self, question: str, *, is_on: bool) -> None:
+    def __init__(self, question: str, *, is_on: bool, shape: str = "documents") -> None:
         self._question = question
         self.is_on = is_on
         self._stops = is_on
         self.stop = ONE_BLOCK if is_on else ()
+        self.look_first = LOOK_FIRST.format(look=TOLD[shape].look)
+        """What it is told where it answers before it has looked."""
         self._computing = ""
         self._looking_up = ""
         self.takes_words = False
@@ -68,9 +67,9 @@ class Guide:
         Shown them, and told twice that it had not looked, the 0.5B wrote out a number that it had
         read elsewhere, of the limits that are left or of the example.
         """
-        if LOOK_FIRST not in notes or not self._computing:
+        if self.look_first not in notes or not self._computing:
             return None
-        notes[notes.index(LOOK_FIRST)] = COMPUTED
+        notes[notes.index(self.look_first)] = COMPUTED
         code, self._computing = self._computing, ""
         return Block(code=code, tag="repl", line=1)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from rlm_rag.engine.history import RanBlock
 from rlm_rag.engine.looks import Look
+from rlm_rag.engine.shapes import TOLD
 from rlm_rag.sandbox.session import BlockError
 
 MAX_HINTS = 3
@@ -22,10 +23,6 @@ LONG_OUTPUT_CHARS = 8_000
 MAX_ANSWER_CHARS = 60
 MAX_WORDS_CHARS = 60
 
-_CONTEXT = (
-    '`context` is a list of dicts with the keys "path" and "content": '
-    'for d in context: print(d["path"], len(d["content"])).'
-)
 _HIT = (
     "search returns dicts with path, line, end_line, score and snippet, grep_context one dict "
     'whose "hits" have path, line and text; read(path, start, end) gives a text.'
@@ -93,6 +90,7 @@ def _no_module(error: BlockError, code: str) -> str:
 
 
 _SHAPES = ("KeyError", "TypeError", "AttributeError", "IndexError")
+_OF_ANY = _Familiar(_of(_SHAPES), _says(_KEYS))
 _FAMILIAR = (
     _Familiar(_of(["SyntaxError", "IndentationError"]), _says("Only Python goes in the fence.")),
     _Familiar(_of(["ModuleNotFoundError", "ImportError"]), _no_module),
@@ -102,8 +100,7 @@ _FAMILIAR = (
         _says("The corpus is no folder on a disk: read(path, start, end), or context."),
     ),
     _Familiar(_of(_SHAPES, "search(", "grep_context(", "hits", "symbols("), _says(_HIT)),
-    _Familiar(_of(_SHAPES, "context", "ctx"), _says(_CONTEXT)),
-    _Familiar(_of(_SHAPES), _says(_KEYS)),
+    _OF_ANY,
     _Familiar(
         _of(["Timeout"]),
         _says("Do less in one block: grep_context and search are faster than loops over context."),
@@ -118,7 +115,9 @@ _FAMILIAR = (
 class Hints:
     """Says what a turn's failures mean, and whether they came before; one for each RLM."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shape: str = "documents") -> None:
+        """`shape` is that of `context`, one of `packed.SHAPES`."""
+        self._of_context = _Familiar(_of(_SHAPES, "context", "ctx"), _says(TOLD[shape].each))
         self._failed: set[str] = set()
         self._ran: set[str] = set()
         self._kinds: Counter[str] = Counter()
@@ -177,13 +176,19 @@ class Hints:
         if self._kinds[error.type] >= 3:
             return [_OTHER_TOOL]
         hints = []
-        familiar = next((each for each in _FAMILIAR if each.fits(error, block.code)), None)
+        familiar = self._familiar(error, block.code)
         if familiar is not None:
             hint = familiar.hint(error, block.code)
             # Said before and not understood: the plain look at what there is helps then.
             hints.append(_KEYS if self._said[hint] and error.type in _SHAPES else hint)
             self._said[hint] += 1
         return hints
+
+    def _familiar(self, error: BlockError, code: str) -> _Familiar | None:
+        found = next((each for each in _FAMILIAR if each.fits(error, code)), None)
+        # What is said of a value's form in general comes after what is known of its own.
+        is_of_context = found in (None, _OF_ANY) and self._of_context.fits(error, code)
+        return self._of_context if is_of_context else found
 
     def _on_output(self, block: RanBlock) -> list[str]:
         result, shown = block.result, block.shown

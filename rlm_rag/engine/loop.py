@@ -19,7 +19,7 @@ from rlm_rag.engine.carried import Left
 from rlm_rag.engine.compaction import Compaction
 from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.ending import Ending, answered
-from rlm_rag.engine.guidance import COMPUTED, LOOK_FIRST, Guide
+from rlm_rag.engine.guidance import COMPUTED, Guide
 from rlm_rag.engine.hints import Hints
 from rlm_rag.engine.history import History, RanBlock, feedback, status_line
 from rlm_rag.engine.memory import Memory
@@ -62,6 +62,7 @@ class Loop:
         compaction: Compaction,
         tasks: Tasks,
         doubts: Doubts,
+        hints: Hints,
         simpler: Profile | None = None,
     ) -> None:
         self._run_id = assignment.run_id
@@ -79,7 +80,7 @@ class Loop:
         self._tasks = tasks
         self._doubts = doubts
         self._simpler = simpler
-        self._hints = Hints()
+        self._hints = hints
         self._memory = Memory()
         self._stumbles = 0
         self._doubted: Ending | None = None
@@ -281,7 +282,7 @@ class Loop:
         if in_words and self._ran_well and is_text:
             ending = answered(reply.text.strip())
             return await self._accepted(ending, notes, computed=False)
-        no_block = LOOK_FIRST if self._guide.is_on and not self._ran_well else NO_BLOCK
+        no_block = self._guide.look_first if self._guide.is_on and not self._ran_well else NO_BLOCK
         notes.append(no_block if parsed.final is None else EMPTY_FINAL)
         return None
 

@@ -18,6 +18,7 @@ from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.first_look import first_look
 from rlm_rag.engine.first_map import first_map
 from rlm_rag.engine.guidance import MOST_OUTPUT_CHARS, Guide
+from rlm_rag.engine.hints import Hints
 from rlm_rag.engine.history import History, status_line
 from rlm_rag.engine.hosted import Hosted
 from rlm_rag.engine.identifiers import looking_up
@@ -109,7 +110,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             worker=session.worker_hash,
             prompts=profile.version,
         )
-        guide = Guide(assignment.question, is_on=profile.name == "small")
+        guide = Guide(assignment.question, is_on=profile.name == "small", shape=view.shape)
         told = _helpers(tree, repl, assignment) + await _shown_first(repl, assignment, view, guide)
         history = _history(tree, assignment, view, profile, guide, told, session.restored)
         yield Loop(
@@ -129,6 +130,7 @@ async def open_rlm(tree: Tree, assignment: Assignment, view: View) -> AsyncItera
             compaction=Compaction(tree, assignment, history=history, calls=repl.calls),
             tasks=repl.tasks,
             doubts=doubts_of(tree, assignment, view, guide=guide),
+            hints=Hints(shape=view.shape),
             simpler=_simpler(tree, profile),
         )
 

@@ -100,3 +100,11 @@ def test_an_output_is_commented_once() -> None:
     hints = Hints()
     assert hints.about([ran("print(1)", stdout="x" * 20_000)])
     assert hints.about([ran("print(2)", stdout="x" * 20_000)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"), [("text", "is one str"), ("mapping", "is a dict of path to text")]
+)
+def test_an_error_over_context_is_told_the_shape_that_it_has(shape: str, said: str) -> None:
+    (hint,) = Hints(shape=shape).about([failed('context["content"]', "TypeError")])
+    assert f"`context` {said}" in hint
