@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm_rag.engine.admission import LimitReached
@@ -137,7 +137,6 @@ def calls_of(run_id: str, budget: Budget, limits: Limits) -> ModelCalls:
     )
 
 
-@settings(max_examples=150)
 @given(st.lists(plans, min_size=1, max_size=16), limits)
 def test_spend_never_passes_a_limit_and_usage_is_what_was_billed(
     plans: list[Plan], limits: Limits

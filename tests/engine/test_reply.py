@@ -112,7 +112,6 @@ def programs(draw):
     return "\n".join(parts)
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     programs(),
     st.sampled_from(["```", "~~~", "````", "~~~~~"]),
@@ -123,7 +122,6 @@ def test_code_with_any_nesting_of_marks_comes_out_unchanged(code, fence, tag):
     assert codes(f"Look:\n{fence}{tag}\n{code}\n{fence}\nSo it's done.") == [code]
 
 
-@settings(deadline=None, max_examples=100)
 @given(programs(), programs())
 def test_two_blocks_of_any_nesting_stay_two(first, second):
     assert codes(f"```repl\n{first}\n```\nthen\n```repl\n{second}\n```") == [first, second]

@@ -43,7 +43,7 @@ def grep(answerer: Answerer, pattern: str, **options: Any) -> GrepResult:
     return result
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=settings().max_examples * 4)
 @given(texts, st.sampled_from(PATTERNS), st.booleans(), st.sampled_from([1, 50]))
 def test_hits_are_those_of_a_search_line_by_line(
     answers: Answers, text: str, pattern: str, ignore_case: bool, k: int

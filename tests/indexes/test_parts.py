@@ -94,7 +94,7 @@ def in_parts(
     return Searcher(InProcess([finder(pack(part)) for part in parts]), weights=WEIGHTS)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(
     CORPORA,
     st.lists(st.integers(0, 4), min_size=1),

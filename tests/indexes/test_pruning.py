@@ -23,6 +23,7 @@ from rlm_rag.packed import PackedCorpus
 from .test_parts import CORPORA, QUERIES, WEIGHTS, InProcess
 
 Pack = Callable[[Mapping[str, str]], PackedCorpus]
+FEW = settings(max_examples=settings().max_examples // 2)
 
 # Rare words, common ones, and one in every window.
 WORDS = st.sampled_from([*"abcdefgh", *["common"] * 6, *["often"] * 3, "def seldom():", "testing"])
@@ -99,7 +100,7 @@ def watched(
     return scored
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(FEW, suppress_health_check=[HealthCheck.too_slow])
 @given(MANY, ASKED | LONG, st.integers(1, 3))
 def test_the_best_are_those_of_all_windows(
     pack: Pack, documents: dict[str, str], query: str, k: int
@@ -107,7 +108,7 @@ def test_the_best_are_those_of_all_windows(
     check(pack(documents), query, k)
 
 
-@settings(max_examples=40)
+@FEW
 @given(CORPORA, QUERIES, st.integers(1, 12))
 def test_so_they_are_for_names_files_and_reports(
     pack: Pack, documents: dict[str, str], query: str, k: int

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rlm_rag.engine import history
@@ -319,7 +319,6 @@ def test_a_path_that_no_citation_can_spell_is_named_and_not_cited(path: str) -> 
     assert f"1. {path!a}, lines 1, on retry:" in text
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.lists(HOSTILE_NAME, min_size=2, max_size=5, unique=True))
 @example(["x.md:1-2 y.md", "x.md"])
 @example(["other.md", "x.md:1-2 y.md", "x.md"])
