@@ -51,6 +51,15 @@ class Described(NamedTuple):
         )
 
 
+class Utf8Text(NamedTuple):
+    """The content of a document as the bytes that its text is in UTF-8, known to be that."""
+
+    data: bytes
+
+    def __str__(self) -> str:
+        return self.data.decode("utf-8")
+
+
 class StoredText(NamedTuple):
     """The content of a document as another packed corpus holds it."""
 
@@ -193,7 +202,7 @@ class PackedWriter:
             raise self._failure(error) from error
         self._write(MAGIC)
 
-    def add(self, path: str, content: str, *, encoding: str | None = None) -> None:
+    def add(self, path: str, content: str | Utf8Text, *, encoding: str | None = None) -> None:
         """Append one document; `encoding` is what its bytes were decoded from, if it had any.
 
         Raises:
@@ -205,7 +214,8 @@ class PackedWriter:
             raise ValueError("this packed corpus is closed")
         if encoding not in self._encodings and not _is_codec_name(encoding):
             raise ValueError(f"not the name of an encoding: {encoding!r}")
-        name, body = encode(path), encode(content)
+        name = encode(path)
+        body = content.data if isinstance(content, Utf8Text) else encode(content)
         self._append(name, body, encoding, count_lines(body), document_digest(name, body))
 
     def copy(self, corpus: PackedCorpus, number: int) -> None:
@@ -356,11 +366,15 @@ class PackedWriter:
         self._line_total += lines
 
     def _write(self, data: bytes | bytearray | memoryview) -> None:
-        self._buffer += data
+        is_large = len(data) > _WRITE_THROUGH_BYTES
+        if not is_large:
+            self._buffer += data
         self._offset += len(data)
-        if len(self._buffer) >= _WRITE_BUFFER_BYTES:
+        if is_large or len(self._buffer) >= _WRITE_BUFFER_BYTES:
             try:
                 self._flush()
+                if is_large:
+                    self._write_through(memoryview(data))
             except OSError as error:
                 self._discard()
                 raise self._failure(error) from error

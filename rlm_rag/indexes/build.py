@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -17,14 +18,18 @@ from rlm_rag.indexes.line_texts import line_ends
 from rlm_rag.indexes.postings import SegmentBuilder
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.segment import FAR
+from rlm_rag.indexes.shares import Scope, Share
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.terms import raw_words, separated
-from rlm_rag.indexes.windows import STRIDE_LINES, window_borders, window_count, windows_of_line
+from rlm_rag.indexes.windows import STRIDE_LINES, window_borders, windows_of_line
 from rlm_rag.packed import PackedCorpus
+from rlm_rag.traits import HEAD_BYTES
 
 Boost = tuple[bytes, range, int]
 
 _SPACE = 0x20
+# No form of a definition that begins in a share is looked for longer than this after it.
+_FORM_BYTES = 1 << 13
 
 
 def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: Weights) -> bytearray:
@@ -36,49 +41,163 @@ def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: We
     builder = SegmentBuilder()
     for number in documents:
         data = bytes(corpus.content_bytes(number))
-        path = corpus.path(number)
-        starts = _line_borders(data)
-        boosts = list(_path_boosts(path, len(starts) - 1, weights.path))
-        defined: list[tuple[bytes, range]] = []
-        language = language_of(path, data)
+        language = language_of(corpus.path(number), data)
+        matches: list[Match] = []
         if language is not None:
             # The scanned text has one line feed more in front.
             matches = list(scan(scannable(data), language, variables=False))
-            defined = list(_defined(matches, starts))
-            if weights.definition:
-                boosts += ((name, windows, weights.definition) for name, windows in defined)
-            if weights.scope:
-                boosts += _scope_boosts(matches, starts, weights.scope)
-        words = separated(data)
-        builder.add_document(
-            corpus.digest(number),
-            _stretches(words, starts),
-            _line_words(words, starts),
-            boosts,
-            defined,
-            kind=kind_number(path, data, lines=len(starts) - 1),
-            offsets=_stretch_offsets(starts),
-        )
+        starts = _line_borders(data, line_ends(data))
+        lines = _Lines.of(starts, first=0, total=max(0, len(starts) - 1), begun=0)
+        _add(builder, corpus, number, data, lines, matches, weights)
     return builder.encode(stamp_of(weights))
 
 
-def _line_borders(data: bytes) -> array[int]:
+def build_share(corpus: PackedCorpus, share: Share, *, weights: Weights) -> bytearray:
+    """Index a share of a document as a segment of the windows that it has some lines of.
+
+    What counts in a window beside its words counts where the window begins; a definition, where
+    its name stands.
+    """
+    data = bytes(corpus.content_bytes(share.document)[share.begin : share.end])
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == share.line_end[0])
+    first = share.first_line - share.begins_within
+    starts = _line_borders(data, ends)
+    lines = _Lines.of(
+        starts, first=first, total=share.total_lines, begun=share.first_line, place=share.begin
+    )
+    matches = share_matches(corpus, share)
+    builder = SegmentBuilder()
+    _add(builder, corpus, share.document, data, lines, matches, weights, share.scopes)
+    return builder.encode(stamp_of(weights))
+
+
+def share_matches(corpus: PackedCorpus, share: Share) -> list[Match]:
+    """Return the definitions whose names stand in a share, the offsets as in a scan of it."""
+    content = corpus.content_bytes(share.document)
+    language = language_of(corpus.path(share.document), bytes(content[:HEAD_BYTES]))
+    if language is None:
+        return []
+    text = bytes(content[share.begin : share.end + _FORM_BYTES])
+    if share.line_end != b"\n":
+        text = text.replace(share.line_end, b"\n")
+    text = (b" " if share.begins_within else b"\n") + text
+    last = share.end - share.begin
+    return [one for one in scan(text, language, variables=False) if one.offset <= last]
+
+
+def enclosing_after(scopes: Sequence[Scope], matches: Iterable[Match]) -> tuple[Scope, ...]:
+    """Return which definitions enclose what follows `matches`, which follow what `scopes` do."""
+    enclosing = list(scopes)
+    for match in matches:
+        _enter(enclosing, match)
+    return tuple(enclosing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Lines of a document of `total` lines, the first of them number `first`, counted from 0.
+
+    `starts` are where in their text each begins, and where the last ends; `begun` is the first
+    that begins there rather than before, `place` where their text begins in the document's.
+    """
+
+    starts: array[int]
+    first: int
+    total: int
+    begun: int
+    place: int
+    windows: range
+    """The document's windows that have some of them."""
+
+    @classmethod
+    def of(
+        cls, starts: array[int], *, first: int, total: int, begun: int, place: int = 0
+    ) -> _Lines:
+        """Take lines of a document, and find its windows that have some of them."""
+        windows = range(0)
+        if len(starts) > 1:
+            last = first + len(starts) - 1
+            windows = range(
+                windows_of_line(first + 1, total).start, windows_of_line(last, total).stop
+            )
+        return cls(starts, first, total, begun, place, windows)
+
+    @property
+    def end(self) -> int:
+        """The number of the line that would follow."""
+        return self.first + len(self.starts) - 1
+
+    def begun_windows(self) -> range:
+        """Return the document's windows that begin in them."""
+        first, end = -(-self.begun // STRIDE_LINES), -(-self.end // STRIDE_LINES)
+        return range(max(first, self.windows.start), min(end, self.windows.stop))
+
+    def borders(self) -> list[int]:
+        """Return, of these, the lines between which their windows are stretches.
+
+        The first stands for a line before them, and the one that would follow for any after.
+        """
+        borders = window_borders(self.total, self.windows)
+        if self.end - self.first == self.total:
+            return borders
+        return [min(max(border, self.first), self.end) - self.first for border in borders]
+
+    def own_numbers(self, windows: range) -> range:
+        """Return the numbers of windows of the document among those that have some of these."""
+        base = self.windows.start
+        return range(windows.start - base, windows.stop - base)
+
+
+def _add(
+    builder: SegmentBuilder,
+    corpus: PackedCorpus,
+    number: int,
+    data: bytes,
+    lines: _Lines,
+    matches: Sequence[Match],
+    weights: Weights,
+    scopes: Sequence[Scope] = (),
+) -> None:
+    """Add a document, or a share of it: `data` are its lines, in which `matches` are defined."""
+    path, starts, borders = corpus.path(number), lines.starts, lines.borders()
+    boosts = list(_path_boosts(path, lines, weights.path))
+    defined = list(_defined(matches, lines))
+    if weights.definition:
+        boosts += ((name, windows, weights.definition) for name, windows in defined)
+    if weights.scope and (matches or scopes):
+        boosts += _scope_boosts(matches, lines, weights.scope, scopes)
+    words = separated(data)
+    builder.add_document(
+        corpus.digest(number),
+        _stretches(words, starts, borders),
+        _line_words(words, starts),
+        boosts,
+        defined,
+        kind=kind_number(path, data, lines=lines.total),
+        offsets=_stretch_offsets(lines, borders),
+        borders=borders,
+    )
+
+
+def _line_borders(data: bytes, ends: np.ndarray[tuple[int], np.dtype[np.intp]]) -> array[int]:
     """Return where each line begins, and where the last one ends."""
     borders: array[int] = array("Q", [0] if data else [])
-    borders.frombytes((line_ends(data) + 1).astype("u8").tobytes())
+    borders.frombytes((ends + 1).astype("u8").tobytes())
     if borders and borders[-1] < len(data):
         borders.append(len(data))
     return borders
 
 
-def _stretch_offsets(starts: array[int]) -> bytes:
+def _stretch_offsets(lines: _Lines, borders: Sequence[int]) -> bytes:
     """Return where the first two stretches of each window begin, as 32-bit numbers."""
-    borders = window_borders(len(starts) - 1)[:-2]
-    return array("I", [min(starts[border], FAR) for border in borders]).tobytes()
+    starts, place = lines.starts, lines.place
+    return array("I", [min(place + starts[border], FAR) for border in borders[:-2]]).tobytes()
 
 
-def _stretches(words: bytes, starts: Sequence[int]) -> Iterator[list[bytes]]:
-    for first, last in pairwise(window_borders(len(starts) - 1)):
+def _stretches(
+    words: bytes, starts: Sequence[int], borders: Sequence[int]
+) -> Iterator[list[bytes]]:
+    for first, last in pairwise(borders):
         yield words[starts[first] : starts[last]].split()
 
 
@@ -92,29 +211,35 @@ def _line_words(words: bytes, starts: array[int]) -> bytes:
     return np.add.reduceat(begins, borders[:-1], dtype=np.uint32).tobytes()
 
 
-def _path_boosts(path: str, line_count: int, weight: int) -> Iterator[Boost]:
-    windows = range(window_count(line_count))
+def _path_boosts(path: str, lines: _Lines, weight: int) -> Iterator[Boost]:
+    windows = lines.own_numbers(lines.begun_windows())
     for word, times in Counter(raw_words(path)).items() if weight else ():
         yield word, windows, times * weight
 
 
-def _defined(matches: Sequence[Match], starts: Sequence[int]) -> Iterator[tuple[bytes, range]]:
+def _defined(matches: Sequence[Match], lines: _Lines) -> Iterator[tuple[bytes, range]]:
     for match in matches:
-        line = bisect_right(starts, match.offset - 1)
-        yield match.name, windows_of_line(line, len(starts) - 1)
+        line = lines.first + bisect_right(lines.starts, match.offset - 1)
+        yield match.name, lines.own_numbers(windows_of_line(line, lines.total))
 
 
-def _scope_boosts(matches: Sequence[Match], starts: Sequence[int], weight: int) -> Iterator[Boost]:
+def _scope_boosts(
+    matches: Sequence[Match], lines: _Lines, weight: int, scopes: Sequence[Scope]
+) -> Iterator[Boost]:
     """Count, for each window, the names of the definitions that enclose its first line."""
-    enclosing: list[Match] = []
+    enclosing = list(scopes)
     upcoming = 0
-    for number in range(window_count(len(starts) - 1)):
-        first = starts[number * STRIDE_LINES]
+    windows = lines.begun_windows()
+    for number, own in zip(windows, lines.own_numbers(windows), strict=True):
+        first = lines.starts[number * STRIDE_LINES - lines.first]
         while upcoming < len(matches) and matches[upcoming].offset - 1 < first:
-            match = matches[upcoming]
-            while enclosing and enclosing[-1].indent >= match.indent:
-                enclosing.pop()
-            enclosing.append(match)
+            _enter(enclosing, matches[upcoming])
             upcoming += 1
-        for match in enclosing:
-            yield match.name, range(number, number + 1), weight
+        for scope in enclosing:
+            yield scope.name, range(own, own + 1), weight
+
+
+def _enter(enclosing: list[Scope], match: Match) -> None:
+    while enclosing and enclosing[-1].indent >= match.indent:
+        enclosing.pop()
+    enclosing.append(Scope(match.indent, match.name))

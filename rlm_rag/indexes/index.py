@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rlm_rag.indexes.large import Built
 from rlm_rag.indexes.live import Defined, LivePostings, Place, places_of
 from rlm_rag.indexes.parallel import build_segments
 from rlm_rag.indexes.ranking import Weights
@@ -93,7 +94,7 @@ def _untold(_done: int, _total: int) -> None:
 
 
 def _added(
-    store: SegmentStore, built: Iterable[bytes | bytearray], told: Progress, *, have: int, of: int
+    store: SegmentStore, built: Iterable[Built], told: Progress, *, have: int, of: int
 ) -> list[Segment]:
     """Keep segments as they are built, and tell how far that is."""
     told(have, of)

@@ -41,9 +41,9 @@ KINDS = (None, *Kind)
 """The kinds by the numbers that an index has of them; documents of none have 0."""
 
 
-def kind_number(path: str, content: bytes, *, lines: int) -> int:
+def kind_number(path: str, content: bytes | memoryview, *, lines: int) -> int:
     """Return the number of a document's kind, told by its path and its text."""
-    trait = trait_of(path, content[:HEAD_BYTES], size_bytes=len(content), lines=lines)
+    trait = trait_of(path, bytes(content[:HEAD_BYTES]), size_bytes=len(content), lines=lines)
     return KINDS.index(kind_of(path) if trait is None else Kind.ASIDE)
 
 

@@ -13,6 +13,7 @@ from rlm_rag.packed import PackedCorpus
 _LF, _CR = 10, 13
 _CACHED_DOCUMENTS = 256
 _CACHED_BYTES = 8 << 20
+_PIECE_BYTES = 16 << 20
 
 
 class LineTexts:
@@ -65,5 +66,20 @@ class LineTexts:
 def line_ends(data: bytes | memoryview) -> NDArray[np.intp]:
     """Return the offsets of the bytes that end lines: of LF, or of CR where there is no LF."""
     values = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(values == _LF)
-    return ends if len(ends) else np.flatnonzero(values == _CR)
+    ends = _places(values, _LF)
+    return ends if len(ends) else _places(values, _CR)
+
+
+def _places(values: NDArray[np.uint8], value: int) -> NDArray[np.intp]:
+    """Return where a value is, of many piece by piece: to compare them takes a byte for each."""
+    if len(values) <= _PIECE_BYTES:
+        return np.flatnonzero(values == value)
+    pieces = range(0, len(values), _PIECE_BYTES)
+    counts = [int(np.count_nonzero(values[at : at + _PIECE_BYTES] == value)) for at in pieces]
+    places = np.empty(sum(counts), np.intp)
+    first = 0
+    for at, count in zip(pieces, counts, strict=True):
+        places[first : first + count] = np.flatnonzero(values[at : at + _PIECE_BYTES] == value)
+        places[first : first + count] += at
+        first += count
+    return places

@@ -7,7 +7,7 @@ once for each distinct one. A query gathers the raw words of each of its terms.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +38,7 @@ _8, _24, _32 = np.uint64(8), np.uint64(24), np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class Counted:
     """Postings of some windows, by word: each word's number, ascending, and how many it has."""
 
     words: Numbers
@@ -59,7 +59,7 @@ class SegmentBuilder:
         self._kinds = bytearray()
         self._window_counts: array[int] = array("I")
         self._stretch_offsets = bytearray()
-        self._counted: list[_Counted] = []
+        self._counted: list[Counted] = []
         self._window_lengths: list[NDArray[np.int64]] = []
         self._counted_windows = 0
         # The words of the texts in their order, each number 1 more, and a 0 after each line.
@@ -87,6 +87,7 @@ class SegmentBuilder:
         *,
         kind: int,
         offsets: bytes,
+        borders: Sequence[int] | None = None,
     ) -> None:
         """Add a document by the raw words of each of its stretches, as `window_borders` has them.
 
@@ -94,12 +95,13 @@ class SegmentBuilder:
         `boosts` are words that count in some of its windows as if they occurred so often more;
         they do not lengthen a window. `defined` are names, with the windows that define them.
         `kind` is the number of its kind of file; `offsets` are 32-bit numbers: where in its text
-        the first two stretches of each window begin.
+        the first two stretches of each window begin. `borders` are the lines between which the
+        stretches lie, where those are of windows that are here in part.
 
         Raises:
             RetrievalError: there are more windows than can be numbered.
         """
-        windows = self._add_windows(stretches, line_words)
+        windows = self._add_windows(stretches, line_words, borders)
         first = windows.start
         number_of = self._vocabulary.number_of
         for word, inside, times in boosts:
@@ -116,26 +118,26 @@ class SegmentBuilder:
         if len(self._words) >= _PIECE_WORDS:
             self._count()
 
-    def _add_windows(self, stretches: Iterable[list[bytes]], line_words: bytes) -> range:
+    def _add_windows(
+        self, stretches: Iterable[list[bytes]], line_words: bytes, borders: Sequence[int] | None
+    ) -> range:
         """Take the words of a document; return the numbers of its windows."""
         number_of = self._vocabulary.number_of
-        borders = [len(self._words)]
+        places = [len(self._words)]
         for words in stretches:
             self._words.extend(map(number_of, words))
-            borders.append(len(self._words))
+            places.append(len(self._words))
         first = self._counted_windows + len(self._firsts)
-        self._firsts.extend(borders[:-2:2])
-        self._lasts.extend(borders[3::2])
+        self._firsts.extend(places[:-2:2])
+        self._lasts.extend(places[3::2])
         lines = len(self._line_words)
         self._line_words.frombytes(line_words)
-        first_borders = window_borders(len(self._line_words) - lines)[:-2]
-        self._borders.extend(lines + border for border in first_borders)
+        if borders is None:
+            borders = window_borders(len(self._line_words) - lines)
+        self._borders.extend(lines + border for border in borders[:-2])
         windows = range(first, self._counted_windows + len(self._firsts))
         if windows.stop > MAX_WINDOWS:
-            raise RetrievalError(
-                f"a document has more than {MAX_WINDOWS:,} windows of {WINDOW_LINES} lines",
-                hint="load a part of it: give a folder, or --include and --exclude globs",
-            )
+            raise too_many_windows()
         return windows
 
     def encode(self, stamp: bytes) -> bytearray:
@@ -184,7 +186,7 @@ class SegmentBuilder:
             rows |= np.repeat(windows | np.uint64(1), sizes)
             boosted = (boosts & np.uint64(0xFFFFFFFF)) >> _8
             inside = (boosted >= base) & (boosted < base + len(sizes))
-            self._counted.append(_counted(np.concatenate((rows, boosts[inside]))))
+            self._counted.append(counted(np.concatenate((rows, boosts[inside]))))
         self._counted_windows += len(firsts)
         for collected in (self._words, self._firsts, self._lasts, self._boosts):
             del collected[:]
@@ -238,7 +240,15 @@ class SegmentBuilder:
         return table_parts(words, ends.astype(np.uint32).tobytes(), postings.data.cast("B"))
 
 
-def _counted(rows: NDArray[np.uint64]) -> _Counted:
+def too_many_windows() -> RetrievalError:
+    """Return the error of a document that has more windows than can be numbered."""
+    return RetrievalError(
+        f"a document has more than {MAX_WINDOWS:,} windows of {WINDOW_LINES} lines",
+        hint="load a part of it: give a folder, or --include and --exclude globs",
+    )
+
+
+def counted(rows: NDArray[np.uint64]) -> Counted:
     """Add up rows, `word << 32 | window << 8 | count` each, whose words and windows are equal."""
     rows.sort()
     counts = (rows & np.uint64(MAX_COUNT)).astype(np.uint32)
@@ -249,4 +259,4 @@ def _counted(rows: NDArray[np.uint64]) -> _Counted:
     postings = (rows << _8).astype(np.uint32) | totals.astype(np.uint32)
     words = (rows >> _24).astype(np.uint32)
     firsts = run_starts(words)
-    return _Counted(words[firsts], np.diff(firsts, append=len(words)), postings)
+    return Counted(words[firsts], np.diff(firsts, append=len(words)), postings)

@@ -18,7 +18,7 @@ import os
 import struct
 import zlib
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rlm_rag.indexes.tables import BytesLike, Table
@@ -31,11 +31,11 @@ MAX_COUNT = 255
 MAX_WINDOWS = 1 << 24
 # What stands for an offset that 32 bits do not hold.
 FAR = (1 << 32) - 1
-SEQUENCE = "sequence"
+SEQUENCE, PAGES = "sequence", "pages"
 _TABLES = (WORDS, TERMS, DEFINED, COMMON)
-# Large, and so checked page by page.
-_PAGED = (*(f"{table}.values" for table in _TABLES), SEQUENCE)
-_SECTIONS = (
+PAGED = (*(f"{table}.values" for table in _TABLES), SEQUENCE)
+"""Sections that are large, and so checked page by page."""
+SECTIONS = (
     "digests",
     "kinds",
     "window_counts",
@@ -44,13 +44,15 @@ _SECTIONS = (
     "document_lengths",
     "sequence_firsts",
     *(f"{table}.{part}" for table in _TABLES for part in ("keys", "key_ends", "value_ends")),
-    "pages",
-    *_PAGED,
+    PAGES,
+    *PAGED,
 )
+# Sections lie at multiples of it.
+ALIGNED_BYTES = 8
 _MAGIC = b"RLMSEG\x00\x04"
 _ROW = struct.Struct("=QQI")
 _CRC = struct.Struct("=I")
-_HEAD_BYTES = len(_MAGIC) + STAMP_BYTES + len(_SECTIONS) * _ROW.size + _CRC.size
+_HEAD_BYTES = len(_MAGIC) + STAMP_BYTES + len(SECTIONS) * _ROW.size + _CRC.size
 # Small enough to be read for one term, large enough that their sums cost nothing.
 PAGE_BYTES = 1 << 16
 PAGE_VALUES = PAGE_BYTES // 4
@@ -70,21 +72,35 @@ class SegmentError(Exception):
 def encode_segment(stamp: bytes, sections: dict[str, BytesLike]) -> bytearray:
     """Write a segment; `sections`, all but `pages`, are taken out, so as not to lie there twice."""
     sums: array[int] = array("I")
-    for name in _PAGED:
+    for name in PAGED:
         with memoryview(sections[name]) as values:
             sums.extend(zlib.crc32(page) for page in _pages(values))
-    sections["pages"] = sums.tobytes()
-    head = bytearray(_MAGIC + stamp)
-    segment = bytearray(_HEAD_BYTES)
-    for name in _SECTIONS:
-        segment += bytes(-len(segment) % 8)
-        data = sections.pop(name)
-        checked = 0 if name in _PAGED else zlib.crc32(data)
-        head += _ROW.pack(len(segment), len(data), checked)
-        segment += data
-    head += _CRC.pack(zlib.crc32(head))
-    segment[:_HEAD_BYTES] = head
+    sections[PAGES] = sums.tobytes()
+    told = {
+        name: (len(data), 0 if name in PAGED else zlib.crc32(data))
+        for name, data in sections.items()
+    }
+    segment = bytearray(encode_head(stamp, told))
+    for name in SECTIONS:
+        segment += bytes(-len(segment) % ALIGNED_BYTES)
+        segment += sections.pop(name)
     return segment
+
+
+def encode_head(stamp: bytes, told: Mapping[str, tuple[int, int]]) -> bytes:
+    """Return the head of a segment, whose sections follow it, each after what aligns it.
+
+    `told` are their bytes and their CRC-32, which is 0 of those that are checked by pages.
+    """
+    head = bytearray(_MAGIC + stamp)
+    place = _HEAD_BYTES
+    for name in SECTIONS:
+        size, checked = told[name]
+        place += -place % ALIGNED_BYTES
+        head += _ROW.pack(place, size, checked)
+        place += size
+    head += _CRC.pack(zlib.crc32(head))
+    return bytes(head)
 
 
 def _pages(values: memoryview) -> Iterator[memoryview]:
@@ -127,10 +143,10 @@ class Segment:
             for name in _TABLES
         }
         self._values = {name: self._section(f"{name}.values").cast("I") for name in _TABLES}
-        self._sums = self._section("pages").cast("I")
+        self._sums = self._section(PAGES).cast("I")
         self._page_firsts: dict[str, int] = {}
         pages = 0
-        for name in _PAGED:
+        for name in PAGED:
             self._page_firsts[name] = pages
             pages += self._page_count(name)
         if pages != len(self._sums):
@@ -160,6 +176,10 @@ class Segment:
     def size_bytes(self) -> int:
         """How many bytes the whole of it takes."""
         return len(self._data)
+
+    def spans(self) -> dict[str, tuple[int, int]]:
+        """Return where in it each section begins, and how many bytes it has."""
+        return {name: (start, size) for name, (start, size, _) in self._sections.items()}
 
     def digests(self) -> list[bytes]:
         """Return the digests of its documents."""
@@ -222,7 +242,7 @@ class Segment:
 
     def check(self) -> None:
         """Read all of it, and compare every sum."""
-        for name in _PAGED:
+        for name in PAGED:
             self._check_pages(name, 0, self._page_count(name), again=True)
 
     def _page_count(self, name: str) -> int:
@@ -256,11 +276,11 @@ class Segment:
         if _CRC.unpack(head[-_CRC.size :])[0] != zlib.crc32(head[: -_CRC.size]):
             raise SegmentError("its head is damaged")
         rows = _ROW.iter_unpack(head[len(_MAGIC) + STAMP_BYTES : -_CRC.size])
-        sections = dict(zip(_SECTIONS, rows, strict=True))
+        sections = dict(zip(SECTIONS, rows, strict=True))
         for name, (start, size, checked) in sections.items():
             data = self._data[start : start + size]
             if len(data) != size:
                 raise SegmentError("its end is missing")
-            if name not in _PAGED and zlib.crc32(data) != checked:
+            if name not in PAGED and zlib.crc32(data) != checked:
                 raise SegmentError(f"its {name} are damaged")
         return sections

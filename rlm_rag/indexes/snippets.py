@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from rlm_rag.indexes.parts import Held
@@ -9,6 +10,9 @@ from rlm_rag.indexes.requests import MAX_SNIPPET_CHARS
 
 _LINE_CHARS = 160
 _KEPT_BEFORE_CHARS = 40
+# To be cut a line is made text, and once more in lower case.
+_MOST_LINE_BYTES = 1 << 20
+_AROUND_BYTES = 1 << 12
 # What a term is still worth in a line, when a chosen line has it already: a quarter.
 _LOST, _OF = 3, 4
 _MIN_LINE_CHARS = 24
@@ -55,7 +59,12 @@ class Snippets:
             room = left - len(head) - 1
             if room < _MIN_LINE_CHARS and chosen:
                 break
-            line = lines[at].strip(_BLANK)
+            line = (
+                lines[at]
+                if len(lines[at]) <= _MOST_LINE_BYTES
+                else self._around(lines[at], found.get(at, 0))
+            )
+            line = line.strip(_BLANK)
             if chosen and line.isascii() and min(len(line), _LINE_CHARS) > room:
                 # It is too long however it is cut.
                 continue
@@ -115,6 +124,18 @@ class Snippets:
         for at in _outward(anchor or 0, len(lines)):
             if at not in yielded and lines[at].strip():
                 yield at
+
+    def _around(self, line: bytes, bits: int) -> bytes:
+        """Return what of a line is looked at to cut it, around the weightiest of its terms."""
+        first = 0
+        for number in _numbers(bits):
+            found = re.search(re.escape(self._terms[number]), line, re.IGNORECASE)
+            if found is not None:
+                first = found.start()
+                break
+        start = max(0, first - _AROUND_BYTES)
+        around = line[start : first + _AROUND_BYTES]
+        return around.decode("utf-8", "ignore").encode("utf-8")
 
     def _cut(self, text: str, bits: int) -> str:
         """Cut a long line around the weightiest of its terms."""

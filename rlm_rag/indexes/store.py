@@ -7,11 +7,14 @@ when it is met.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from rlm_rag import kept
+from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.sections import SpooledSections
 from rlm_rag.indexes.segment import Segment, SegmentError
 
 
@@ -72,8 +75,12 @@ class SegmentStore:
         kept.mark_used(self._folder)
         return segments
 
-    def add(self, data: bytes | bytearray) -> Segment:
-        """Keep a segment, and return it opened."""
+    def add(self, data: bytes | bytearray | SpooledSections) -> Segment:
+        """Keep a segment, and return it opened.
+
+        Raises:
+            RetrievalError: there is no room for one that lies in files.
+        """
         if self._folder is not None and self.note is None:
             try:
                 return self._written(self._folder, data)
@@ -82,7 +89,15 @@ class SegmentStore:
                     f"the index is kept in memory only: {self._folder} cannot be written "
                     f"({error.strerror or error})"
                 )
-        return Segment(data, self._stamp)
+        if not isinstance(data, SpooledSections):
+            return Segment(data, self._stamp)
+        try:
+            return data.opened()
+        except OSError as error:
+            raise RetrievalError(
+                f"the index of a large document cannot be written: {error.strerror or error}",
+                hint="free space there, or set TMPDIR to a folder with more room",
+            ) from error
 
     def remove_damaged(self) -> int:
         """Read all of every segment, remove those that are damaged, and return how many."""
@@ -104,10 +119,11 @@ class SegmentStore:
             if segment.path is not None:
                 self._remove(segment.path)
 
-    def _written(self, folder: Path, data: bytes | bytearray) -> Segment:
+    def _written(self, folder: Path, data: bytes | bytearray | SpooledSections) -> Segment:
         kept.prepare(folder, self._origin)
         path = folder / kept.fresh_name(kept.SEGMENT_SUFFIX)
-        kept.write(path, lambda file: file.write(data))
+        fill = data.write_to if isinstance(data, SpooledSections) else _writing(data)
+        kept.write(path, fill)
         kept.evict(folder.parent, self._max_bytes, spared=folder)
         try:
             return Segment.open(path, self._stamp)
@@ -118,6 +134,10 @@ class SegmentStore:
         # In a folder that cannot be written it stays, and is met and left aside again.
         with suppress(OSError):
             path.unlink(missing_ok=True)
+
+
+def _writing(data: bytes | bytearray) -> Callable[[BinaryIO], object]:
+    return lambda file: file.write(data)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -32,15 +32,18 @@ def windows_of_line(line: int, line_count: int) -> range:
     return range(first, last + 1)
 
 
-def window_borders(line_count: int) -> list[int]:
-    """Return the lines, counted from 0, between which every window is three stretches.
+def window_borders(line_count: int, windows: range | None = None) -> list[int]:
+    """Return the lines, counted from 0, between which all windows, or these, are three stretches.
 
-    Window n begins with stretch 2n; the last border is `line_count`. Empty for no lines.
+    The first of them begins with stretch 0, the one after it with stretch 2; the last border is
+    where the last one ends. Empty for no lines.
     """
-    count = window_count(line_count)
-    if not count:
+    windows = range(window_count(line_count)) if windows is None else windows
+    if not windows:
         return []
     borders: list[int] = []
-    for first in range(0, count * STRIDE_LINES, STRIDE_LINES):
+    for first in range(
+        windows.start * STRIDE_LINES, (windows.stop + 1) * STRIDE_LINES, STRIDE_LINES
+    ):
         borders += (first, first + OVERLAP_LINES)
-    return [min(line, line_count) for line in (*borders, count * STRIDE_LINES, line_count)]
+    return [min(line, line_count) for line in borders]

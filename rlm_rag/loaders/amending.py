@@ -24,7 +24,7 @@ from rlm_rag.loaders.skips import Skips, has_special, skips_by_git
 from rlm_rag.loaders.witness import Sighting
 from rlm_rag.own_folders import CACHE_TAG_NAME
 from rlm_rag.packed import PackedCorpus, encode
-from rlm_rag.packing import PackedWriter
+from rlm_rag.packing import PackedWriter, StoredText
 
 # What is read is held until it is written, as reading all does not.
 _MOST_FILES = 2000
@@ -256,9 +256,9 @@ class _Amending:
 def _holds(packed: PackedCorpus, number: int, entry: Entry) -> bool:
     content = entry.content
     return (
-        isinstance(content, str)
+        not isinstance(content, StoredText)
         and packed.encoding(number) == entry.encoding
-        and packed.content_bytes(number) == encode(content)
+        and packed.content_bytes(number) == encode(str(content))
     )
 
 

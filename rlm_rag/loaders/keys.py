@@ -19,6 +19,8 @@ _WITHOUT_RUN = b"glpat-"
 # Half of all source files have as long a name, few of which have a digit or two capitals in a
 # row; of random letters and digits as many have neither in one of a thousand cases.
 _NO_NAME = re.compile(rb"[0-9]|[A-Z][A-Z]")
+_NO_RUN = re.compile(rb"[^0-9A-Za-z]")
+_PIECE_BYTES = 8 << 20
 _ALPHANUMERIC = (string.ascii_letters + string.digits).encode("ascii")
 _TO_RUNS = bytes(97 if code in _ALPHANUMERIC else 32 for code in range(256))
 # One of these is in every key that the rules below find.
@@ -55,7 +57,7 @@ def find_keys(data: bytes) -> list[FoundKey]:
     """
     # One byte is looked for forty times as fast as six.
     may_be_gitlabs = 45 in data and _WITHOUT_RUN in data
-    if not may_be_gitlabs and not _has_run_like_a_key(data):
+    if not may_be_gitlabs and not any(map(_has_run_like_a_key, _pieces(data))):
         return []
     places = {place for marker in _MARKERS if marker in data for place in _places(data, marker)}
     found: dict[FoundKey, None] = {}
@@ -64,6 +66,17 @@ def find_keys(data: bytes) -> list[FoundKey]:
         for kind in _kinds_of(_surroundings(data, place)):
             found[FoundKey(line, kind)] = None
     return list(found)
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """Cut a large text where no run of letters and digits is cut."""
+    begin = 0
+    while len(data) - begin > _PIECE_BYTES:
+        border = _NO_RUN.search(data, begin + _PIECE_BYTES)
+        end = len(data) if border is None else border.end()
+        yield data[begin:end]
+        begin = end
+    yield data[begin:] if begin else data
 
 
 def _has_run_like_a_key(data: bytes) -> bool:

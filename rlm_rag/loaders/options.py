@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from rlm_rag.corpus import Skipped
 from rlm_rag.errors import UsageError
 from rlm_rag.globs import compile_globs
-from rlm_rag.packing import StoredText
+from rlm_rag.packing import StoredText, Utf8Text
 
 if TYPE_CHECKING:
     from rlm_rag.loaders.memory import ReadFile
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
     """A document on its way into the packed file; `file` is what it was read from, if a file."""
 
     path: str
-    content: str | StoredText
+    content: str | Utf8Text | StoredText
     encoding: str | None = None
     file: ReadFile | None = None
 
@@ -36,6 +36,8 @@ class Entry(NamedTuple):
         """The length of the content in UTF-8."""
         if isinstance(self.content, str):
             return len(self.content.encode("utf-8", "surrogatepass"))
+        if isinstance(self.content, Utf8Text):
+            return len(self.content.data)
         return self.content.corpus.size(self.content.number)
 
 

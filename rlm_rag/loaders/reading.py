@@ -11,11 +11,14 @@ from rlm_rag.loaders.keys import find_keys
 from rlm_rag.loaders.options import Entry, LoadReport
 from rlm_rag.loaders.packed_names import reason_by_packing
 from rlm_rag.loaders.secrets import SECRET_REASON, holds_private_key
-from rlm_rag.loaders.text import SNIFF_BYTES, decode_text
+from rlm_rag.loaders.text import SNIFF_BYTES, decode_text, is_plain_utf_8
+from rlm_rag.packing import Utf8Text
 from rlm_rag.traits import is_lfs_pointer
 
 BINARY_REASON = "binary"
 _MOST_KEYS_SHOWN = 3
+# As text it may take four times its bytes, and is made bytes again.
+_LARGE_BYTES = 8 << 20
 
 
 def read_file(
@@ -66,11 +69,15 @@ def _text(path: str, data: bytes, report: LoadReport, charset: str | None = None
     if holds_private_key(path, data[:SNIFF_BYTES]):
         report.skip(path, SECRET_REASON)
         return []
-    decoded = decode_text(data, charset=charset)
-    if decoded is None:
-        report.skip(path, reason_by_packing(path) or BINARY_REASON)
-        return []
-    content, encoding, warning = decoded
+    content: str | Utf8Text
+    if len(data) > _LARGE_BYTES and is_plain_utf_8(data):
+        content, encoding, warning = Utf8Text(data), "utf-8", None
+    else:
+        decoded = decode_text(data, charset=charset)
+        if decoded is None:
+            report.skip(path, reason_by_packing(path) or BINARY_REASON)
+            return []
+        content, encoding, warning = decoded
     if warning is not None:
         report.warn(path, warning)
     keys = find_keys(data)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from rlm_rag.closing import Closing
 from rlm_rag.loaders.options import Entry
+from rlm_rag.packed import encode
+from rlm_rag.packing import Utf8Text
 
 _MEMORY_BYTES = 64 << 20
 
@@ -33,8 +35,9 @@ class Spool(Closing):
         Raises:
             OSError: the temporary folder is full or cannot be written.
         """
-        assert isinstance(entry.content, str)
-        data = entry.content.encode("utf-8", "surrogatepass")
+        assert isinstance(entry.content, str | Utf8Text)
+        content = entry.content
+        data = encode(content) if isinstance(content, str) else content.data
         self._file.seek(self._end)
         self._file.write(data)
         self._end += len(data)

@@ -23,6 +23,7 @@ _MARKS = (
 _MARK_BYTES = tuple(mark for mark, _ in _MARKS)
 _DOCUMENT = b"%PDF-"
 _NO_PLAIN_STARTS = (codecs.BOM_UTF8, _DOCUMENT)
+_PIECE_BYTES = 1 << 20
 _MAX_BAD_SHARE = 0.01
 # Letters of another encoding are rarely a sequence of UTF-8: of 248,000 texts of one and three
 # lines of translations in 21 old encodings, none had six good ones for each that is bad.
@@ -71,8 +72,8 @@ def decode_text(data: bytes, *, charset: str | None = None) -> DecodedText | Non
     that fails.
     """
     head = data[:SNIFF_BYTES]
-    # Most files by far. Marks but that of UTF-8 are no UTF-8.
-    if not (0 in head or 27 in head or head.startswith(_NO_PLAIN_STARTS)):
+    # Most files by far.
+    if _starts_plainly(head):
         plain = _strict(data, "utf-8")
         if plain is not None:
             return plain
@@ -94,6 +95,28 @@ def decode_text(data: bytes, *, charset: str | None = None) -> DecodedText | Non
     if b"\x1b" in head and b"\x1b$" in head and marked is None:
         return _strict(data, "iso2022_jp_2") or DecodedText(content, encoding)
     return DecodedText(content, encoding)
+
+
+def is_plain_utf_8(data: bytes) -> bool:
+    """Tell whether bytes are what `decode_text` gives without a mark, a guess or a loss.
+
+    They are looked at piece by piece, and no text is made of them.
+    """
+    if not _starts_plainly(data[:SNIFF_BYTES]):
+        return False
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for at in range(0, len(data), _PIECE_BYTES):
+            decoder.decode(data[at : at + _PIECE_BYTES])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _starts_plainly(head: bytes) -> bool:
+    # Marks but that of UTF-8 are no UTF-8.
+    return not (0 in head or 27 in head or head.startswith(_NO_PLAIN_STARTS))
 
 
 def _unmarked_utf_16(head: bytes) -> str | None:

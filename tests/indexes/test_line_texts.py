@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlm_rag.indexes import line_texts
 from rlm_rag.indexes.finding import Finder
 from rlm_rag.indexes.index import build_index
-from rlm_rag.indexes.line_texts import LineTexts
+from rlm_rag.indexes.line_texts import LineTexts, line_ends
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.segment import FAR
 from rlm_rag.indexes.windows import window_lines
@@ -58,3 +60,13 @@ def test_lines_far_into_a_text_are_counted_from_its_start(pack: Pack) -> None:
     assert texts.between(0, 2, 3, FAR, None) == b"two\nthree"
     assert texts.between(0, 1, 2, 0, FAR) == b"one\ntwo"
     assert texts.between(0, 1, 2, 0, 8) == b"one\ntwo"
+
+
+@given(texts, st.integers(1, 9))
+def test_ends_of_lines_are_the_same_however_many_bytes_are_compared_at_once(
+    text: str, piece_bytes: int
+) -> None:
+    expected = line_ends(text.encode()).tolist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_texts, "_PIECE_BYTES", piece_bytes)
+        assert line_ends(text.encode()).tolist() == expected

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from rlm_rag.indexes import snippets
 from rlm_rag.indexes.snippets import Snippets
 from tests.indexes.held import held_by
 
@@ -11,9 +12,9 @@ LINES = [f"nothing of note in line {number} at all, but it is long" for number i
 def snippet(
     terms: dict[bytes, float], lines: list[str], first: int, begins: int | None = None
 ) -> str:
-    snippets = Snippets(terms)
-    found = held_by(snippets.terms, lines, first)
-    return snippets.of([line.encode() for line in lines], first, found, begins=begins)
+    cut = Snippets(terms)
+    found = held_by(cut.terms, lines, first)
+    return cut.of([line.encode() for line in lines], first, found, begins=begins)
 
 
 @pytest.mark.parametrize(
@@ -64,3 +65,15 @@ def test_lines_that_are_not_shown_do_not_count() -> None:
     assert snippets.of([b"one", b"two"], 5, {4: 1, 6: 1, 7: 1}) == "5: one\n6: two"
     assert snippets.best_line({}, 5) == 5
     assert snippets.best_line({6: 0, 8: 1, 9: 1}, 5) == 8
+
+
+@pytest.mark.parametrize("place", [0, 60, 2000, 40_000, 59_990])
+def test_of_a_very_long_line_as_much_is_shown_as_of_any_other(
+    place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("lorem ipsum é " * 5000)[:60_000]
+    line = f"{line[:place]} Retry {line[place:]}"
+    shown = snippet({b"retry": 1.0}, [line], 1)
+    assert "Retry" in shown
+    monkeypatch.setattr(snippets, "_MOST_LINE_BYTES", 1000)
+    assert snippet({b"retry": 1.0}, [line], 1) == shown

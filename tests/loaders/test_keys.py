@@ -7,7 +7,10 @@ import string
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rlm_rag.loaders import keys
 from rlm_rag.loaders.keys import FoundKey, find_keys
 from rlm_rag.loaders.source import load_corpus
 
@@ -78,3 +81,17 @@ def test_a_load_warns_of_keys_without_telling_them(tmp_path: Path) -> None:
     assert warning.startswith("a.py: may hold keys: AWS Access Key (line 1), ")
     assert warning.endswith(" and 6 more")
     assert not any(key in warning for key in KEYS.values())
+
+
+@given(
+    st.lists(st.sampled_from([*KEYS.values(), "handleSomethingThatTakesLong", "a", " ", "\n"])),
+    st.integers(1, 100),
+)
+def test_keys_are_the_same_however_much_is_looked_at_at_once(
+    parts: list[str], piece_bytes: int
+) -> None:
+    data = "".join(parts).encode()
+    expected = find_keys(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keys, "_PIECE_BYTES", piece_bytes)
+        assert find_keys(data) == expected

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm_rag.loaders.text import decode_text
+from rlm_rag import packing
+from rlm_rag.loaders import reading, text
+from rlm_rag.loaders.source import load_corpus
+from rlm_rag.loaders.text import decode_text, is_plain_utf_8
 
 
 @given(text=st.text(st.characters(exclude_characters="\x00\ufeff", exclude_categories=["Cs"])))
@@ -166,3 +172,47 @@ def test_surrogates_in_utf_8_are_joined_or_lost_alone() -> None:
     alone = decode_text(b"x\xed\xa0\x80y")
     assert alone is not None and alone.content == "x\ufffdy"
     assert alone.warning == "1 bad utf-8 sequence replaced by U+FFFD"
+
+
+@given(
+    data=st.one_of(st.text().map(str.encode), st.binary(max_size=50)), piece_bytes=st.integers(1, 9)
+)
+def test_what_is_plain_is_told_without_making_text_of_it(data: bytes, piece_bytes: int) -> None:
+    decoded = decode_text(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "_PIECE_BYTES", piece_bytes)
+        is_plain = is_plain_utf_8(data)
+    if is_plain:
+        assert decoded == (data.decode(), "utf-8", None)
+    elif decoded is not None and not {0, 27}.intersection(data):
+        assert decoded.warning is not None or decoded.encoding != "utf-8"
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_a_large_file_is_read_as_a_small_one_is(
+    tmp_path: Path, codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_bytes("größe café\r\n".encode(codec) * 50)
+    with load_corpus(tmp_path, keeping=None) as corpus:
+        (small,), warnings, fingerprint = list(corpus), corpus.warnings, corpus.fingerprint
+    monkeypatch.setattr(reading, "_LARGE_BYTES", 10)
+    monkeypatch.setattr(packing, "_WRITE_THROUGH_BYTES", 100)
+    with load_corpus(tmp_path, keeping=None) as corpus:
+        assert list(corpus) == [small]
+        assert (corpus.warnings, corpus.fingerprint) == (warnings, fingerprint)
+        assert corpus[0].encoding == small.encoding
+
+
+def test_a_large_file_that_is_plain_text_is_held_once(tmp_path: Path) -> None:
+    size_bytes = 20 << 20
+    (tmp_path / "a.log").write_bytes(
+        b"12:00 request took 7 ms \xf0\x9f\x99\x82\n" * (size_bytes // 29)
+    )
+    tracemalloc.start()
+    try:
+        load_corpus(tmp_path, keeping=None).close()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # In pieces first, and then in one.
+    assert peak < 2.5 * size_bytes
