@@ -91,7 +91,7 @@ _TYPESCRIPT = Braces(
         _UNNAMED,
     ),
     holder=(
-        rb"\{(?=" + _MEMBER + rb")",
+        rb"\{(?<![\w$)\]>]\(\{)(?<!=> \(\{)(?<!return \{)(?=" + _MEMBER + rb")",
         *_words(b"class", b"interface", b"enum", b"type", then=rb"\s"),
     ),
     other=(rb"=" + _NAMED, rb":" + _NAMED, *_words(b"function", then=rb"\b(?!\s*+\()")),

@@ -31,6 +31,8 @@ _NEXT_MEMBER = re.compile(
 _BEFORE_ACCESSOR = (
     rb"(;)(?=[ \t]*+(?:(?:private|protected|internal|public|inline|override)[ \t]++){0,3}[gs]et\b)"
 )
+# A type of another module, behind which a grammar reads no arguments of the type.
+_OF_MODULE = re.compile(rb"import\((?:\"[^\"\n]{1,300}\"|'[^'\n]{1,300}')\)\.(?=[A-Z_$])")
 _BEFORE_END_BYTES = 100
 # What stands before a brace that ends a line, or nothing.
 _NO_MEMBER = (b"{", b";", b"\n", b"")
@@ -87,6 +89,13 @@ def _conditionals(text: bytes, language: str) -> tuple[list[tuple[int, int]], li
 def _another(text: bytes, start: int, end: int, stack: Sequence[_Open]) -> list[Branch]:
     since = next((one.since for one in stack if not one.is_first), None)
     return [] if since is None or text[start:end].isspace() else [Branch(start, end, since)]
+
+
+def readable(text: bytes, language: str) -> bytes:
+    """Return a text with blanks for what its grammar cannot read, and no definition needs."""
+    if language not in ("typescript", "tsx") or b"import(" not in text:
+        return text
+    return blanked(text, (match.span() for match in _OF_MODULE.finditer(text)))
 
 
 def repaired(text: bytes, language: str) -> tuple[Cut, list[Branch]] | None:

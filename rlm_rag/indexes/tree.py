@@ -19,7 +19,7 @@ from rlm_rag.indexes.grammars import EXTRA, Grammar
 from rlm_rag.indexes.macros import without_macros
 from rlm_rag.indexes.nesting import STATE, Source, nested, starts_of, without_clauses
 from rlm_rag.indexes.places import Place, PlaceQuery, told
-from rlm_rag.indexes.repairs import Branch, branches, repaired
+from rlm_rag.indexes.repairs import Branch, branches, readable, repaired
 from rlm_rag.indexes.skeleton import Definition, Row
 
 MAX_DEFINITIONS = 50_000
@@ -78,6 +78,7 @@ def _read(loaded: _Loaded, text: bytes, source: Source) -> tuple[list[Place], se
 
     Bodies of functions that define nothing are not parsed, unless the rest cannot be read then.
     """
+    text = readable(text, source.grammar.name)
     cut = without_bodies(text, source.grammar.name)
     if cut is not None:
         root = loaded.parser.parse(cut.text).root_node

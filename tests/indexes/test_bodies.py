@@ -174,6 +174,13 @@ def test_what_a_macro_may_have_opened_is_no_body() -> None:
     assert left(opened, "cpp") == opened
 
 
+def test_objects_that_are_passed_or_returned_are_no_types() -> None:
+    passed = "function f() {\n  set({ count: 1 }); g(() => ({ b: 2 })); return { c: 3 }\n}\n"
+    typed = "function f() {\n  let x: Map<string, { a: b }>, y = {} as { c: d }\n}\n"
+    assert left(passed, "typescript") == "function f() {}\n"
+    assert left(typed, "typescript") == typed
+
+
 ODD = (
     "void f() { a_long_body(1, 2, 3); } }",
     "void f() { a_long_body(1, 2, 3); } void g() {",

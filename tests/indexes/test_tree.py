@@ -293,3 +293,15 @@ def test_a_function_that_returns_one_has_its_name_alone() -> None:
 def test_a_function_that_begins_its_body_is_found_in_it() -> None:
     source = "class A {\n  void F() { int Local(int x) { return x + 1; } Local(1); }\n}\n"
     assert told("a.cs", source) == "1 0 class A, 2 1 method A.F, 2 2 function A.F.Local"
+
+
+def test_types_of_other_modules_are_read_with_their_arguments() -> None:
+    source = (
+        'export declare const A: import("react").FC<import("./b").C & import(\'d\').E<any>>;\n'
+        'export declare function f(): { g: import("h").I<string>; j: number };\n'
+        'const k = await import("l").M<string>();\n'
+    )
+    expected = "1 0 variable A, 2 0 function f, 2 1 field f.g, 2 1 field f.j, 3 0 variable k"
+    for path in ("a.ts", "a.tsx"):
+        assert told(path, source) == expected
+        assert found_in(path, source)[0].signature.endswith("E<any>>")
