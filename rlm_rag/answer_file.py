@@ -50,7 +50,8 @@ class AnswerFile:
     of documents; those of an earlier file that was removed go.
 
     Raises:
-        AnswerFileError: it cannot be read, or holds something else, or answers to something else.
+        AnswerFileError: it cannot be read or made, or holds something else, or answers to
+            something else.
     """
 
     def __init__(self, path: Path, *, asked: str) -> None:
@@ -62,6 +63,8 @@ class AnswerFile:
         self._outdated: set[str] = set()
         self._file: FileIO | None = None
         self._sync: BackgroundSync | None = None
+        if self._is_new:
+            self._check_place()
 
     @property
     def replies(self) -> Path:
@@ -205,6 +208,19 @@ class AnswerFile:
                 f"another process has written to {self._path} meanwhile", hint="start again"
             )
         return file
+
+    def _check_place(self) -> None:
+        """Raise where no file can be made, before anything is read of what to ask about.
+
+        Raises:
+            AnswerFileError: no file can be made there.
+        """
+        part = self._part()
+        try:
+            os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE))
+            part.unlink()
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def _check_room(self) -> None:
         """Raise, before anything is sent, where answers could not be kept.

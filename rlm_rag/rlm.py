@@ -76,6 +76,8 @@ class RlmOptions(TypedDict, total=False):
 
 
 class _Asked(TypedDict):
+    question: str
+    prompt: str
     images: Sequence[str | Path]
 
 
@@ -265,7 +267,8 @@ class RLM:
             SourceError, EmptyCorpusError, UsageError: as `load` and `ask`.
         """
         self._options.check()
-        check_arguments({"images": images}, _Asked, of="rlm_rag.RLM.estimate")
+        asked = {"question": question, "images": images}
+        check_arguments(asked, _Asked, of="rlm_rag.RLM.estimate")
         names = self._options.names
         asking = loop_thread().run(
             with_served_windows(self._options.asking, (names.model, names.sub))
@@ -292,11 +295,13 @@ class RLM:
 
         Raises:
             UsageError: the prompt or an option cannot be used.
-            AnswerFileError: `out` holds something else, or answers to something else. The
-                iteration raises it where `out` cannot be written: before anything is sent where
-                its disk is full, later with the answers in `Map.unwritten`.
+            AnswerFileError: `out` cannot be made, or holds something else, or answers to
+                something else. The iteration raises it where `out` cannot be written: before
+                anything is sent where its disk is full, later with the answers in
+                `Map.unwritten`.
             SourceError, EmptyCorpusError: as `load`.
         """
+        check_arguments({"prompt": prompt}, _Asked, of="rlm_rag.RLM.map")
         options = map_options(self._options, bounds_calls=self._has_limits)
         out = None if out is None else Path(out)
         return Map(corpus, prompt, options, out=out, ray=self._ray)

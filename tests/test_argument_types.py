@@ -95,3 +95,20 @@ def test_what_is_of_a_like_type_is_taken(tmp_path: Path) -> None:
     assert rlm.options.names.fallbacks == ("offline",)
     with rlm_rag.load(DOCUMENTS, include="*.md", keep=None, max_files=None) as corpus:
         assert len(corpus) == 1
+
+
+@pytest.mark.parametrize("value", [5, None, b"Where?", ["Where?"]])
+def test_a_question_or_a_prompt_is_a_str(value: Any) -> None:
+    rlm = RLM(model="offline", trace=False)
+    with rlm_rag.load(DOCUMENTS) as corpus:
+        with pytest.raises(UsageError, match=r"^question must be a str, not "):
+            rlm.ask(corpus, value)
+        with pytest.raises(UsageError, match=r"^question must be a str, not "):
+            rlm.estimate(corpus, value)
+        with pytest.raises(UsageError, match=r"^prompt must be a str, not "):
+            rlm.map(corpus, value)
+        with (
+            rlm.conversation(corpus) as talk,
+            pytest.raises(UsageError, match=r"^question must be a str, not "),
+        ):
+            talk.ask(value)

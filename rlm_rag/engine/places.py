@@ -26,6 +26,7 @@ _PART = re.compile(
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 # After an opening mark, or where a script that writes no spaces turns to ASCII.
 _PATH_START = re.compile(r"[\s(\[{<\"'“‘*_,;:=|>`：，、；（【《「]+|(?<=[^\x00-\x7f])(?=[!-~])")
+_MARKED_START = re.compile(r"[\s(\[{<\"'“‘*_,;:=|>`]")
 _FILE_NAME = re.compile(r"\.[A-Za-z]\w{0,9}(?:#\S+)?$")
 _NO_FILE = re.compile(r"://|^[\d.:]+$|\.(?:com|org|net|local)$|^localhost$", re.IGNORECASE)
 _QUOTE = re.compile(
@@ -178,6 +179,9 @@ class _Finder:
 
     def _path_before(self, end: int) -> tuple[int, str] | None:
         """The longest path that exists and ends at `end`, and where it begins."""
+        marked = self._marked_path_before(end)
+        if marked is not None:
+            return marked
         low = self._low(end)
         token = self._text[low:end]
         offsets = [0, *(match.end() for match in _PATH_START.finditer(token))]
@@ -190,6 +194,23 @@ class _Finder:
                     self._lookups_left -= 1
                     if self._exists(path):
                         return low + offset, path
+        return None
+
+    def _marked_path_before(self, end: int) -> tuple[int, str] | None:
+        """The longest path that exists, has a mark of code, and ends at `end`.
+
+        What marks code around it cannot be told from what is in it, so that spaces do not end it.
+        """
+        low = max(0, end - MAX_PATH_CHARS, self._text.rfind("\n", 0, end) + 1)
+        last = self._text.rfind("`", low, end)
+        if last < 0:
+            return None
+        starts = [match.end() for match in _MARKED_START.finditer(self._text, low, last)]
+        for start in [low, *starts][-MAX_STARTS:]:
+            if self._lookups_left > 0:
+                self._lookups_left -= 1
+                if self._exists(self._text[start:end]):
+                    return start, self._text[start:end]
         return None
 
     def _low(self, end: int) -> int:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from rlm_rag import __version__
+from rlm_rag.argument_types import check_arguments
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.added import Added
 from rlm_rag.engine.answer import Answer, denies, usage_dict
@@ -54,6 +55,10 @@ _NESTING = ("auto", "rlm")
 _MOST_COPIED_BYTES = 2 << 30
 
 _ONLY_REPEATED = "no model is asked here: the run is only repeated from its trace"
+
+
+class _Asked(TypedDict):
+    question: str
 
 
 class Run:
@@ -161,7 +166,8 @@ class Run:
             return replace(answer, warnings=warnings, commit=asked.tree.commit)
 
     def _check(self) -> None:
-        if not isinstance(self._question, str) or not self._question.strip():
+        check_arguments({"question": self._question}, _Asked, of="rlm_rag.RLM.ask")
+        if not self._question.strip():
             raise UsageError("the question is empty", hint='ask something: rlm-rag ask . "..."')
         self._options.check()
 

@@ -205,8 +205,11 @@ class Services:
     async def looked_up(self, name: str, /, **arguments: Any) -> Any:
         """Return what a look-up of the host's own gives, None where it is refused.
 
-        The trace has either, in block 0: that of no block.
+        The trace has either, in block 0: that of no block. Of a query that is longer than a
+        search takes, its beginning is looked for: a question may be a text with all that it is of.
         """
+        if "query" in arguments:
+            arguments["query"] = arguments["query"][:MAX_QUERY_CHARS]
         try:
             return (await self.serve(ServiceCall(0, 0, name, (), arguments))).value
         except ServiceError:

@@ -259,3 +259,17 @@ def test_an_interrupt_clears_the_line_and_says_how_to_go_on(
     assert shown[-1] == (
         "1 of 3 answers are in out.jsonl; the same command goes on from there\ninterrupted\n"
     )
+
+
+def test_a_file_that_cannot_be_made_ends_it_before_anything_is_said_or_asked(
+    arguments: list[str],
+    openai_server: OpenAiChatServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "nowhere" / "z"
+    assert main([*arguments, "-o", str(out)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"rlm-rag: {out} cannot be written: ")
+    assert openai_server.prompts == []

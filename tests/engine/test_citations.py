@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rlm_rag.corpus import Corpus
 from rlm_rag.engine.citations import Citation, CitationCheck, check_citations
+from rlm_rag.shown import printable_line
 
 SOURCE = "\n".join(
     ["import time", "", "def retry_delay(attempt):", "    return min(60, 2 ** attempt)", ""]
@@ -328,3 +329,24 @@ def test_an_answer_that_was_checked_is_not_checked_again(corpus):
     found = check(text)
     assert found == check_citations(text, corpus)
     assert check(text) is found
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "A crate counts as lost (`{}:1`).",
+        "A crate counts as lost ({}:1).",
+        "A crate counts as lost, ``{}:1``; `b.md:2` has no more.",
+        "`b.md:2` and {}:1 say that a crate counts as lost.",
+        "- **{}:1**",
+    ],
+)
+@pytest.mark.parametrize(
+    "path", ["tick `a` b.md", "docs/a` b.md", "`x` b.md", "new\nline `b` c.md"]
+)
+def test_a_path_with_marks_of_code_and_spaces_is_read_whole(path: str, said: str) -> None:
+    texts = [(path, "A crate counts as lost\n"), ("b.md", "\n\n"), ("c.md", "\n")]
+    with Corpus.from_documents(texts) as corpus:
+        found = check_citations(said.format(printable_line(path)), corpus)
+    expected = {(path, 1, "located")} | ({("b.md", 2, "located")} if "b.md:2" in said else set())
+    assert {(c.path, c.line, c.status) for c in found} == expected

@@ -13,6 +13,7 @@ import rlm_rag
 from rlm_rag import Answer, Limits, SearchableCorpus
 from rlm_rag.engine.prompts.texts import load_profile
 from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.requests import MAX_QUERY_CHARS
 from rlm_rag.indexes.retriever import ProcessRetriever
 from rlm_rag.trace.events import CallSent, Event, Retrieved, RunStarted, SteppedDown
 from rlm_rag.trace.reader import read_trace
@@ -853,3 +854,13 @@ def test_a_small_model_has_the_records_that_a_question_names_before_its_first_bl
         )
     assert found.text == "80"
     assert "if r.get('shop') == 'south']" in openai_server.prompts[0]
+
+
+def test_of_a_question_longer_than_a_search_takes_the_beginning_is_looked_for(
+    corpus: SearchableCorpus,
+) -> None:
+    question = "What does a parcel weigh at most? " + "Say it in words. " * 12_000
+    assert len(question) > MAX_QUERY_CHARS
+    found = rlm_rag.ask(corpus, question, model="offline", strategy="retrieve", trace=False)
+    assert "docs/limits.md" in {citation.path for citation in found.citations}
+    assert found.warnings == ()
