@@ -16,6 +16,7 @@ from rlm_rag.holes import Holes
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.definition_cache import Outlined
 from rlm_rag.indexes.holdings import Allowed
+from rlm_rag.indexes.landmarks import Landmarks
 from rlm_rag.indexes.paths import resolve
 from rlm_rag.indexes.requests import (
     AnyRequest,
@@ -143,16 +144,15 @@ class GatheredHoldings:
 
     def several(self, numbers: Sequence[int]) -> tuple[list[Outlined], bool]:
         """Return the definitions of documents, none where their shard is lost."""
-        by_owner: defaultdict[int, list[int]] = defaultdict(list)
-        for number in numbers:
-            by_owner[self._owner(number)].append(number)
-        requests = {owner: partial(Shard.several, numbers=mine) for owner, mine in by_owner.items()}
-        outlined: dict[int, Outlined] = {}
-        done = True
-        for owner, (found, all_parsed) in self._shards.ask(requests).items():
-            outlined.update(zip(by_owner[owner], found, strict=True))
-            done = done and all_parsed
+        outlined, done = self._of_owners(numbers, Shard.several)
         return [outlined.get(number, Outlined(())) for number in numbers], done
+
+    def surveyed(
+        self, numbers: Sequence[int], seconds: float
+    ) -> tuple[list[Landmarks | None], bool]:
+        """Return the landmarks of documents, None where their shard is lost."""
+        found, done = self._of_owners(numbers, partial(Shard.surveyed, seconds=seconds))
+        return [found.get(number) for number in numbers], done
 
     def outlined_text(self, path: str, data: bytes) -> Outlined:
         """Return the definitions of a text, read as `path` names it."""
@@ -296,6 +296,21 @@ class GatheredHoldings:
         if owner not in found:
             raise self._is_lost(number)
         return found[owner]
+
+    def _of_owners(
+        self, numbers: Sequence[int], request: Callable[..., tuple[list[R], bool]]
+    ) -> tuple[dict[int, R], bool]:
+        """Return what shards give of documents, asked at once, and whether all were done."""
+        by_owner: defaultdict[int, list[int]] = defaultdict(list)
+        for number in numbers:
+            by_owner[self._owner(number)].append(number)
+        requests = {owner: partial(request, numbers=mine) for owner, mine in by_owner.items()}
+        found: dict[int, R] = {}
+        done = True
+        for owner, (given, all_done) in self._shards.ask(requests).items():
+            found.update(zip(by_owner[owner], given, strict=True))
+            done = done and all_done
+        return found, done
 
     def _is_lost(self, number: int) -> RetrievalError:
         path, owner = self._corpus.path(number), self._owner(number)

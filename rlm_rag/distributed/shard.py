@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from rlm_rag.indexes.definition_cache import Outlined
 from rlm_rag.indexes.holdings import Allowed, OwnHoldings
+from rlm_rag.indexes.landmarks import Landmarks
 from rlm_rag.indexes.requests import (
     GrepRequest,
     GrepResult,
@@ -57,6 +58,12 @@ class Shard:
     def several(self, numbers: Sequence[int]) -> tuple[list[Outlined], bool]:
         """Return the definitions of documents; and False where some had to be scanned in time."""
         return self._holdings.several([self._own(number) for number in numbers])
+
+    def surveyed(
+        self, numbers: Sequence[int], seconds: float
+    ) -> tuple[list[Landmarks | None], bool]:
+        """Return the landmarks of documents; and False where some were not parsed in time."""
+        return self._holdings.surveyed([self._own(number) for number in numbers], seconds)
 
     def outlined_text(self, path: str, data: bytes) -> Outlined:
         """Return the definitions of a text, read as `path` names it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.holdings import Holdings, OwnHoldings
+from rlm_rag.indexes.landmarks import LATE, Survey
 from rlm_rag.indexes.outline import outline
 from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.path_filter import PathFilter
@@ -167,8 +168,10 @@ class Answerer:
         _check_text("query", request.query)
         k, note = _capped("k", request.k, MAX_K)
         allowed, unmatched = self._allowed(request.path_glob, request.within)
-        hits = self._searcher().search(request.query, k=k, allowed=allowed)
-        return SearchResult(hits, joined_notes(note, unmatched, self._holdings.note))
+        searcher = self._searcher()
+        hits = searcher.search(request.query, k=k, allowed=allowed)
+        late = LATE if searcher.is_late else None
+        return SearchResult(hits, joined_notes(note, unmatched, late, self._holdings.note))
 
     def _grep(self, request: GrepRequest) -> GrepResult:
         _check_text("pattern", request.pattern, blank=True)
@@ -263,7 +266,10 @@ class Answerer:
             # Not before: numpy is slow to import, and few other requests need it.
             from rlm_rag.indexes.search import Searcher
 
-            self._known_searcher = Searcher(self._holdings.parts, weights=self._weights)
+            survey = Survey(self._corpus, self._holdings)
+            self._known_searcher = Searcher(
+                self._holdings.parts, weights=self._weights, survey=survey
+            )
         return self._known_searcher
 
     def _allowed(

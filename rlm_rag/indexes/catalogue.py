@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import time
@@ -13,6 +14,7 @@ from typing import Protocol
 from rlm_rag.indexes.definition_cache import DefinitionCache, Outlined
 from rlm_rag.indexes.definitions import definitions
 from rlm_rag.indexes.grammars import Grammar, grammar_of
+from rlm_rag.indexes.landmarks import MAX_BYTES, Landmarks
 from rlm_rag.indexes.parsers import Parsed, Parsers
 from rlm_rag.kept import sources_digest
 from rlm_rag.packed import PackedCorpus
@@ -72,17 +74,19 @@ class Catalogue:
         self._known: set[bytes] = set()
         # Failures that another process, on another day, may not meet.
         self._passing: dict[int, Outlined] = {}
+        # What was parsed for searches, which do not wait until it is written down.
+        self._unwritten: dict[int, Outlined] = {}
         # What there was no time for, to be gone on with.
         self._owed: list[int] = []
 
     def close(self) -> None:
-        """Close the cache."""
+        """Close the cache, with all that was found in it."""
+        self._write_down()
         self._cache.close()
 
     def outlined(self, number: int) -> Outlined:
         """Return the definitions of a document."""
-        key = self._key(number)
-        kept = self._passing.get(number) or self._cache.get(key)
+        kept = self._kept(number)
         if kept is not None:
             return kept
         return dict(self._found([number], None))[number]
@@ -101,9 +105,31 @@ class Catalogue:
         find = self.outlined if done else self.scanned
         return [find(number) for number in numbers], done
 
+    def surveyed(
+        self, numbers: Sequence[int], seconds: float
+    ) -> tuple[list[Landmarks | None], bool]:
+        """Return the landmarks of documents; and False where some were not parsed in time.
+
+        None where no grammar tells: there is none, it failed, or the document is too large.
+        What was known before changes nothing of it.
+        """
+        wanted = [number for number in numbers if self._is_surveyed(number)]
+        found = {number: kept for number in wanted if (kept := self._kept(number)) is not None}
+        left = sorted(set(wanted) - found.keys(), key=self._size)
+        # Where no process can be started, what a scan finds has to do.
+        with contextlib.suppress(OSError):
+            # One may take as long to start as to parse all of them: that is not their time.
+            found.update(self._parsed_now(left[:1], None))
+            found.update(self._parsed_now(left[1:], time.monotonic() + seconds))
+        late = [number for number in left if number not in found]
+        self._owed = list(dict.fromkeys((*late, *self._owed)))
+        told = (found.get(number) for number in numbers)
+        done = not late and self._passing.keys().isdisjoint(wanted)
+        return [_landmarks(outlined) for outlined in told], done
+
     def scanned(self, number: int) -> Outlined:
         """Return the definitions that are known, else those of a lexical scan, not kept."""
-        kept = self._passing.get(number) or self._cache.get(self._key(number))
+        kept = self._kept(number)
         if kept is not None:
             return kept
         path = self._corpus.path(number)
@@ -114,6 +140,7 @@ class Catalogue:
 
         Of the name, capitals do not count.
         """
+        self._write_down()
         self._read_keys()
         kept = self._cache.defining(name)
         found = {self._numbers[key]: one for key, one in kept.items() if key in self._numbers}
@@ -126,6 +153,7 @@ class Catalogue:
 
     def doubted(self) -> dict[int, str]:
         """Return what is said of the known documents whose definitions were only scanned for."""
+        self._write_down()
         self._read_keys()
         kept = self._cache.doubted().items()
         found = {self._numbers[key]: said for key, said in kept if key in self._numbers}
@@ -150,12 +178,26 @@ class Catalogue:
 
     def go_on(self, seconds: float) -> bool:
         """Find definitions that there was no time for; return whether there are more of them."""
+        self._write_down()
         owed, self._owed = self._owed, []
         self.prepare(owed, seconds)
         return bool(self._owed)
 
+    def _kept(self, number: int) -> Outlined | None:
+        found = self._passing.get(number) or self._unwritten.get(number)
+        return found or self._cache.get(self._key(number))
+
+    def _is_surveyed(self, number: int) -> bool:
+        data = self._corpus.content_bytes(number)
+        return len(data) <= MAX_BYTES and grammar_of(self._corpus.path(number), data) is not None
+
+    def _size(self, number: int) -> tuple[int, int]:
+        return len(self._corpus.content_bytes(number)), number
+
     def _is_known(self, number: int) -> bool:
-        return self._key(number) in self._known or number in self._passing
+        if number in self._passing or number in self._unwritten:
+            return True
+        return self._read_keys()[number] in self._known
 
     def _found(self, numbers: list[int], ends: float | None) -> Iterator[tuple[int, Outlined]]:
         """Yield documents as they are done, and keep them; no new one is begun after `ends`."""
@@ -173,7 +215,7 @@ class Catalogue:
             self._keep(fresh)
 
     def _looked_for(
-        self, numbers: list[int], ends: float | None
+        self, numbers: list[int], ends: float | None, most: int | None = None
     ) -> Iterator[tuple[int, Outlined, bool]]:
         by_scan: list[int] = []
 
@@ -188,13 +230,26 @@ class Catalogue:
                 else:
                     yield number, grammar, data
 
-        for number, parsed in self._parsers.parse(by_grammar()):
+        for number, parsed in self._parsers.parse(by_grammar(), most=most):
             data = bytes(self._corpus.content_bytes(number))
             yield number, _outlined(self._corpus.path(number), data, parsed), parsed.lasting
         for number in by_scan:
             if ends is not None and time.monotonic() > ends:
                 return
             yield number, self.scanned(number), True
+
+    def _parsed_now(self, numbers: list[int], ends: float | None) -> Iterator[tuple[int, Outlined]]:
+        """Do what `_found` does by one process, if none are there, and keep it unwritten."""
+        for number, outlined, lasting in self._looked_for(numbers, ends, most=1):
+            kept = self._unwritten if lasting else self._passing
+            kept[number] = outlined
+            yield number, outlined
+        if len(self._unwritten) >= _BATCH:
+            self._write_down()
+
+    def _write_down(self) -> None:
+        self._keep([(self._key(number), found) for number, found in self._unwritten.items()])
+        self._unwritten.clear()
 
     def _keep(self, fresh: list[tuple[bytes, Outlined]]) -> None:
         if fresh:
@@ -203,7 +258,8 @@ class Catalogue:
             fresh.clear()
 
     def _key(self, number: int) -> bytes:
-        return self._read_keys()[number]
+        # Of a few documents not those of all.
+        return self._key_of(number) if self._keys is None else self._keys[number]
 
     def _read_keys(self) -> list[bytes]:
         if self._keys is None:
@@ -220,6 +276,12 @@ class Catalogue:
         digest = hashlib.blake2b(self._corpus.digest(number), digest_size=16)
         digest.update(_stamp(grammar))
         return digest.digest()
+
+
+def _landmarks(outlined: Outlined | None) -> Landmarks | None:
+    if outlined is None or outlined.said is not None:
+        return None
+    return Landmarks.of(outlined.definitions)
 
 
 def _outlined(path: str, data: bytes, parsed: Parsed) -> Outlined:

@@ -41,12 +41,16 @@ class Outlined:
 class DefinitionCache:
     """Keeps what was found in documents under their digests; in memory where `path` is None.
 
-    Where the file cannot be used, all is kept in memory. Several processes may share the file.
+    Where the file cannot be used, all is kept in memory. Several processes may share the file,
+    which is made when there is something to keep.
     """
 
     def __init__(self, path: Path | None, *, max_bytes: int = MAX_CACHE_BYTES) -> None:
         self._path = path
-        self._database = _in_file(path, max_bytes) if path else _connected(":memory:")
+        self._max_bytes = max_bytes
+        self._is_made = path is None or path.exists()
+        in_file = path if self._is_made else None
+        self._database = _in_file(in_file, max_bytes) if in_file else _connected(":memory:")
 
     def known(self) -> set[bytes]:
         """Return the digests of all documents that are kept."""
@@ -90,6 +94,10 @@ class DefinitionCache:
 
     def add(self, documents: Iterable[tuple[bytes, Outlined]]) -> None:
         """Keep what was found in documents, in one step."""
+        if self._path is not None and not self._is_made:
+            self._is_made = True
+            self._database.close()
+            self._database = _in_file(self._path, self._max_bytes)
         with self._guarded() as database:
             for digest, outlined in documents:
                 # Each row is written once, for its document and for its name.

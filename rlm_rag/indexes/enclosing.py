@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 
 from rlm_rag.indexes.definitions import definition_at, indent_columns
@@ -12,6 +12,7 @@ from rlm_rag.indexes.terms import word_terms
 
 # What ends a parameter list or a body, or stands before a definition, may be indented like it.
 _ENDS_NOTHING = b")]}>{#@"
+_OF_PARENTS = 0.5
 _LINE_BEGINS = re.compile(rb"\n([ \t]*)[^\s" + re.escape(_ENDS_NOTHING) + rb"]")
 
 
@@ -50,7 +51,7 @@ class NamedDefinitions:
     def __init__(self, terms: Mapping[bytes, float], forms: Mapping[bytes, float]) -> None:
         self._worth = {**forms, **terms}
         self._total = sum(terms.values()) or 1.0
-        self._known: dict[bytes, float] = {}
+        self._known: dict[tuple[bytes, tuple[bytes, ...]], float] = {}
 
     def share(self, text: bytes, lines: Iterable[int], language: Language) -> float:
         """Return the greatest share of the query, by weight, in a name that is defined: 0 to 1.
@@ -66,15 +67,27 @@ class NamedDefinitions:
                 number, feed = number + 1, data.find(b"\n", feed + 1)
             found = definition_at(data, feed, language)
             if found is not None:
-                greatest = max(greatest, self._of_name(found.name))
+                greatest = max(greatest, self.of_name(found.name))
         return greatest
 
-    def _of_name(self, name: bytes) -> float:
-        known = self._known.get(name)
+    def of_name(self, name: bytes, parents: tuple[bytes, ...] = ()) -> float:
+        """Return the share of the query, by weight, in one name: 0 to 1.
+
+        Where the name has a part of it, so count the names that it belongs to, by half.
+        """
+        known = self._known.get((name, parents))
         if known is None:
-            terms = word_terms(name)
-            parts = terms[1:] or terms
+            parts = _parts(name)
             held = [self._worth[part] for part in parts if part in self._worth]
             covered = sqrt(len(held) / len(parts)) if held else 0.0
-            known = self._known[name] = min(1.0, sum(held) / self._total) * covered
+            around = dict.fromkeys(part for parent in parents for part in _parts(parent))
+            beside = (self._worth.get(part, 0.0) for part in around if part not in parts)
+            worth = sum(held) + _OF_PARENTS * sum(beside)
+            known = min(1.0, worth / self._total) * covered
+            self._known[name, parents] = known
         return known
+
+
+def _parts(name: bytes) -> Sequence[bytes]:
+    terms = word_terms(name)
+    return terms[1:] or terms

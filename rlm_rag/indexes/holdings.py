@@ -10,6 +10,7 @@ from rlm_rag.indexes.catalogue import Catalogue, Definitions
 from rlm_rag.indexes.definition_cache import FILE_NAME, DefinitionCache, Outlined
 from rlm_rag.indexes.grep_corpus import grep
 from rlm_rag.indexes.grep_helper import GrepHelper
+from rlm_rag.indexes.landmarks import Landmarks, Surveyed
 from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.read import read
@@ -40,7 +41,7 @@ Allowed = Callable[[str], bool] | None
 """Tells which paths a request is about; None for all."""
 
 
-class Holdings(Definitions, Protocol):
+class Holdings(Definitions, Surveyed, Protocol):
     """All that is held of a corpus, in this process or spread over others."""
 
     @property
@@ -164,6 +165,12 @@ class OwnHoldings:
     def several(self, numbers: Sequence[int]) -> tuple[list[Outlined], bool]:
         """Return the definitions of documents; and False where some had to be scanned in time."""
         return self._catalogue.several(numbers)
+
+    def surveyed(
+        self, numbers: Sequence[int], seconds: float
+    ) -> tuple[list[Landmarks | None], bool]:
+        """Return the landmarks of documents; and False where some were not parsed in time."""
+        return self._catalogue.surveyed(numbers, seconds)
 
     def outlined_text(self, path: str, data: bytes) -> Outlined:
         """Return the definitions of a text, read as `path` names it."""

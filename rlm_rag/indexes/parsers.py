@@ -81,16 +81,20 @@ class Parsers:
         self._work.end()
 
     def parse(
-        self, documents: Iterable[tuple[Key, Grammar, bytes]]
+        self, documents: Iterable[tuple[Key, Grammar, bytes]], *, most: int | None = None
     ) -> Iterator[tuple[Key, Parsed]]:
-        """Yield what became of each document, under its key, as they are done."""
+        """Yield what became of each document, under its key, as they are done.
+
+        No more than `most` processes are started; those that there are take part.
+        """
+        most = max(min(most or self._most, self._most), len(self._work.processes))
         waiting = iter(documents)
         idle = deque(self._work.processes)
         busy: dict[_Process, Key] = {}
         more = True
         try:
             while True:
-                while more and len(busy) < self._most:
+                while more and len(busy) < most:
                     following = next(waiting, None)
                     if following is None:
                         more = False

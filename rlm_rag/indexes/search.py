@@ -14,6 +14,7 @@ import numpy as np
 from rlm_rag.indexes.candidates import SCORE_DIGITS
 from rlm_rag.indexes.enclosing import NamedDefinitions
 from rlm_rag.indexes.finding import Finder
+from rlm_rag.indexes.landmarks import Survey
 from rlm_rag.indexes.languages import language_of
 from rlm_rag.indexes.parts import Candidate, Counts, Parts, Question, R, Rarity, Totals, order
 from rlm_rag.indexes.query import STOP_WORDS, Query, parse_query
@@ -46,10 +47,14 @@ class _Asked:
 class Searcher:
     """Searches a corpus, whole or in parts: the hits are the same."""
 
-    def __init__(self, parts: Parts, *, weights: Weights) -> None:
+    def __init__(self, parts: Parts, *, weights: Weights, survey: Survey | None = None) -> None:
+        """Without a `survey` definitions are only scanned for, around the best windows."""
         self._parts = parts
         self._weights = weights
+        self._survey = survey
         self._totals: Totals | None = None
+        self.is_late = False
+        """Whether the last search went without definitions that were not parsed in time."""
 
     def search(
         self, query: str, *, k: int, allowed: Callable[[str], bool] | None = None
@@ -76,6 +81,10 @@ class Searcher:
         ranked = self._ranked(question, max(_CANDIDATES_PER_HIT * k, _MOST_READ))
         head = list(islice(ranked, _MOST_READ))
         showing.look_at(head)
+        if self._survey is not None:
+            paths = [one.path for one in head[:_MOST_NAMED]]
+            showing.landmarks, done = self._survey.of(paths)
+            self.is_late = not done
         lifted = self._lifted(head, asked, showing)
         rest = _read_on(ranked, max(_MOST_READ, k), showing)
         chosen = _apart(chain(lifted, rest), k, showing)
@@ -132,11 +141,8 @@ class Searcher:
         factors = []
         for place, one in enumerate(candidates):
             held = showing.held(one)
-            language = language_of(one.path) if place < _MOST_NAMED else None
-            named = 0.0
-            if weights.near_name and language is not None:
-                lines = [line - one.first for line in held]
-                named = asked.names.share(showing.text(one), lines, language)
+            is_named = weights.near_name and place < _MOST_NAMED
+            named = _named(one, asked.names, showing) if is_named else 0.0
             nearness = asked.snippets.nearness(held)
             factors.append(1 + (weights.near * nearness**2 + weights.near_name * named))
         scores = np.array([one.score for one in candidates])
@@ -146,6 +152,19 @@ class Searcher:
             key=lambda pair: (-pair[0], pair[1].path, pair[1].first),
         )
         return (one if rank == one.rank else one.ranked(rank) for rank, one in ranked)
+
+
+def _named(one: Candidate, names: NamedDefinitions, showing: Showing) -> float:
+    """Return how much of the query a name holds that a window defines in a line with its words."""
+    held = showing.held(one)
+    landmarks = showing.landmarks.get(one.path)
+    if landmarks is not None:
+        found = landmarks.between(one.first, one.last)
+        return max((names.of_name(*name) for line, name in found if line in held), default=0.0)
+    language = language_of(one.path)
+    if language is None:
+        return 0.0
+    return names.share(showing.text(one), [line - one.first for line in held], language)
 
 
 def _asked(query: Query, rarity: Rarity) -> _Asked:

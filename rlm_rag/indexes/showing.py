@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 from rlm_rag.indexes.enclosing import header_above
 from rlm_rag.indexes.finding import Finder
+from rlm_rag.indexes.landmarks import Landmarks
 from rlm_rag.indexes.languages import language_of
 from rlm_rag.indexes.parts import Candidate, Held, Parts, Stretch
 from rlm_rag.indexes.requests import Hit
@@ -64,6 +65,8 @@ class Showing:
         self._snippets = snippets
         self._read: dict[_Key, _Lines] = {}
         self._shown: dict[_Key, Shown] = {}
+        self.landmarks: Mapping[str, Landmarks | None] = {}
+        """What is known of documents by their paths, before the first window is shown."""
 
     @property
     def read_count(self) -> int:
@@ -117,10 +120,13 @@ class Showing:
 
     def _begins(self, one: Candidate, line: int) -> int | None:
         """Return the line where the definition begins that holds a line, if not far above it."""
+        first = stretch_first(line)
+        landmarks = self.landmarks.get(one.path)
+        if landmarks is not None:
+            return landmarks.around(line, first)
         language = language_of(one.path)
         if language is None:
             return None
-        first = stretch_first(line)
         above = header_above(b"\n".join(self._read[_key(one)].cut(first, line)), language)
         return None if above is None else first + above
 

@@ -91,3 +91,12 @@ def test_a_name_counts_by_what_the_query_has_of_it() -> None:
     assert named.share(b"def header_of_it():\n", [0], python) == pytest.approx(0.75 / 3**0.5)
     assert named.share(b"parse_header()\n", [0], python) == 0.0
     assert named.share(b"def other():\n\ndef parse():\n", [2, 0], python) == 0.25
+
+
+def test_what_a_name_belongs_to_counts_by_half_where_the_name_has_a_part_of_the_query() -> None:
+    named = NamedDefinitions({b"parse": 1.0, b"header": 3.0}, {})
+    assert named.of_name(b"parse") == 0.25
+    assert named.of_name(b"parse", (b"Mail", b"HeaderReader")) == (1.0 + 1.5) / 4
+    assert named.of_name(b"parse", (b"Parser", b"Parse")) == 0.25
+    assert named.of_name(b"parse_header", (b"Header",)) == 1.0
+    assert named.of_name(b"other", (b"Header",)) == 0.0

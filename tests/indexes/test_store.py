@@ -41,6 +41,8 @@ corpora = st.dictionaries(
     st.sampled_from(["a.py", "b.py", "src/c.py", "d.md", "tests/e.py"]), contents, max_size=5
 )
 STAMP = stamp_of(Weights())
+# To start some for each answerer takes longer than all else here.
+PARSERS = Parsers(1)
 
 
 def needle(number: int) -> str:
@@ -55,7 +57,7 @@ def answers_of(answerer: Answerer) -> list[Result]:
 
 def stored(corpus: PackedCorpus, folder: Path, parsers: Parsers | None = None) -> Answerer:
     store = SegmentStore(folder, stamp=STAMP, origin="here")
-    return Answerer.of(corpus, store=store, parsers=parsers)
+    return Answerer.of(corpus, store=store, parsers=parsers or PARSERS)
 
 
 def found(answerer: Answerer, query: str) -> list[str]:
