@@ -166,8 +166,10 @@ class Run:
             return replace(answer, warnings=warnings, commit=asked.tree.commit)
 
     def _check(self) -> None:
-        check_arguments({"question": self._question}, _Asked, of="rlm_rag.RLM.ask")
-        if not self._question.strip():
+        # None is no question, rather than one of another type.
+        if self._question is not None:
+            check_arguments({"question": self._question}, _Asked, of="rlm_rag.RLM.ask")
+        if not self._question or not self._question.strip():
             raise UsageError("the question is empty", hint='ask something: rlm-rag ask . "..."')
         self._options.check()
 
