@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import zipfile
 
+import pytest
+
 from rlm_rag.loaders.documents import parse_document
 from rlm_rag.loaders.parsing.parts import ParsedDocument
 
@@ -184,6 +186,26 @@ def test_a_page_without_marks_loses_what_is_around() -> None:
     made = text_of("a.html", f"<html><body>{around[0]}{words}{around[1]}</body></html>")
     assert made.count("words of the page") == 30
     assert "Home" not in made and "Imprint" not in made
+
+
+def test_a_short_page_is_read_as_a_long_one_is() -> None:
+    page = "<html><head><title>Post</title></head><body><h1>Post</h1><p>14 days.</p></body></html>"
+    assert text_of("a.html", page) == "---\nTitle: Post\n---\n\n# Post\n\n14 days.\n"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "<div id=app></div><script src=app.js></script>",
+        "<form action=/login><input name=user></form>",
+        "<meta http-equiv='refresh' content='0; url=https://example.org/'>",
+        "<iframe src=page.html></iframe>",
+    ],
+)
+def test_a_short_page_that_does_more_than_show_its_text_stays_as_it_is_written(more: str) -> None:
+    page = f"<html><body><p>Please wait.</p>{more}</body></html>"
+    assert text_of("a.html", page) == page
+    assert text_of("a.html", "<html><body></body></html>") == "<html><body></body></html>"
 
 
 def test_chapters_come_in_the_order_of_the_book() -> None:

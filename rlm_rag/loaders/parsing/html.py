@@ -10,10 +10,15 @@ from rlm_rag.loaders.parsing.markdown import one_line
 from rlm_rag.loaders.parsing.parts import ParsedDocument, Parts, as_written, clean, decoded_text
 from rlm_rag.loaders.parsing.properties import properties_text
 
-# Below this a page is a shell for scripts, or a fragment, and its source says more: where
-# something is marked as the page's main text, and where nothing is.
+# Below this what is marked as the page's main text is passed over for all that it shows.
 _MIN_MAIN_CHARS = 40
-_MIN_TEXT_CHARS = 400
+# A page that does more than show its text is, below this, a shell for that: its source says more.
+_MIN_SHELL_CHARS = 400
+_DOES_MORE = re.compile(
+    r"<(?:script|template|form|i?frame|frameset|canvas|svg|math|object|embed|video|audio)\b"
+    r"|http-equiv\s*=\s*[\"']?\s*refresh\b",
+    re.IGNORECASE,
+)
 
 _PAGE = re.compile(r"<(?:!doctype\s+html|html|body)\b", re.IGNORECASE)
 _TEMPLATE = re.compile(r"^[ \t]*\{%|<\?(?:php|=)|<%|<[a-zA-Z][^<>]{0,500}\{[{%]", re.MULTILINE)
@@ -23,7 +28,7 @@ _AROUND_ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "com
 
 
 def parse(data: bytes) -> ParsedDocument:
-    """Read a page's main text; a template, a fragment or a page of scripts stays as it is written.
+    """Read a page's main text; a template, a fragment or a shell for scripts stays as written.
 
     Raises:
         DocumentError: its bytes are no text.
@@ -44,18 +49,18 @@ def page_text(source: str) -> str | None:
     if not _PAGE.search(source[:_HEAD_CHARS]) or _TEMPLATE.search(source):
         return None
     root = parse_html(source)
-    text = main_text(root)
+    text = main_text(root, least_chars=_MIN_SHELL_CHARS if _DOES_MORE.search(source) else 1)
     if text is None:
         return None
     properties = _properties(root)
     return f"---\n{properties}\n---\n\n{text}" if properties else text
 
 
-def main_text(root: Node) -> str | None:
+def main_text(root: Node, *, least_chars: int) -> str | None:
     """Return what a page is about, as Markdown: without navigation, asides and footers.
 
     The element `main`, or the articles, where there are any; else all but what is around. None
-    where that is too little.
+    where that has less than so many characters.
     """
     for chosen in (_mains(root), _articles(root)):
         text = "\n\n".join(clean(markdown_of(node)).strip("\n") for node in chosen)
@@ -63,7 +68,7 @@ def main_text(root: Node) -> str | None:
             return text
     within = clean(markdown_of(root, leave_out=_is_around))
     text = within if len(within) >= _MIN_MAIN_CHARS else clean(markdown_of(root))
-    return text if len(text) >= _MIN_TEXT_CHARS else None
+    return text if len(text.strip()) >= least_chars else None
 
 
 def _mains(root: Node) -> list[Node]:
