@@ -181,7 +181,8 @@ def _join_values(
     for first, last in _batches(ranks, ends):
         rows = [np.zeros(0, np.uint64)]
         for part, own, own_ends, turn in zip(parts, ranks, ends, turned, strict=True):
-            begin, end = own.searchsorted([first, last]).tolist()
+            # Of their own type: for any other, all of them are converted first, at each batch.
+            begin, end = own.searchsorted(np.array([first, last], own.dtype)).tolist()
             if begin < end:
                 start = int(own_ends[begin - 1]) if begin else 0
                 values = part.numbers(f"{name}.values", start, int(own_ends[end - 1]))

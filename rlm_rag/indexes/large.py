@@ -40,7 +40,9 @@ def large_segment(work: Work, number: int) -> Iterator[Built]:
     with ExitStack() as held:
         try:
             scratch = held.enter_context(closing(ScratchFolder(_folder_beside(work.packed_path))))
-            segment: Built = _joined(work, number, scratch.path)
+            sections = SpooledSections(scratch.path, stamp_of(work.weights))
+            segment: Built = held.enter_context(closing(sections))
+            _join(work, number, scratch.path, sections)
         except OSError:
             segment = build_segment(work.corpus, [number], weights=work.weights)
         yield segment
@@ -50,21 +52,17 @@ def _folder_beside(packed_path: Path | None) -> Path | None:
     return None if packed_path is None else packed_path.parent
 
 
-def _joined(work: Work, number: int, folder: Path) -> SpooledSections:
+def _join(work: Work, number: int, folder: Path, joined: SpooledSections) -> None:
     corpus, stamp = work.corpus, stamp_of(work.weights)
     shares = _with_scopes(corpus, number)
     parts: dict[Share, SpooledSegment] = {}
-    with ExitStack() as held:
-        for share, data in work.done(shares):
-            assert isinstance(share, Share)
-            parts[share] = SpooledSegment(folder / f"share-{len(parts)}", data, stamp)
-            held.enter_context(closing(parts[share]))
-        content = corpus.content_bytes(number)
-        kind = kind_number(corpus.path(number), content, lines=corpus.line_count(number))
-        joined = SpooledSections(folder, stamp)
-        own = [parts[share] for share in shares]
-        join(shares, own, digest=corpus.digest(number), kind=kind, joined=joined)
-    return joined
+    for share, data in work.done(shares):
+        assert isinstance(share, Share)
+        parts[share] = SpooledSegment(folder / f"share-{len(parts)}", data, stamp)
+    content = corpus.content_bytes(number)
+    kind = kind_number(corpus.path(number), content, lines=corpus.line_count(number))
+    own = [parts[share] for share in shares]
+    join(shares, own, digest=corpus.digest(number), kind=kind, joined=joined)
 
 
 def _with_scopes(corpus: PackedCorpus, number: int) -> list[Share]:

@@ -41,9 +41,9 @@ def build_segments(
         documents = [number for number in documents if all_sizes[number] <= _LARGE_BYTES]
     sizes = [all_sizes[number] for number in documents]
     total, cores = sum(sizes), os.cpu_count() or 1
-    work = Work(corpus, weights, packed_path if cores > 1 else None)
+    work = Work(corpus, weights, packed_path)
     piece_bytes = max(_PIECE_BYTES, -(-total // _MOST_PIECES))
-    shared = work.packed_path is not None and total >= _SHARED_BYTES
+    shared = packed_path is not None and cores > 1 and total >= _SHARED_BYTES
     pieces = _pieces(documents, sizes, max(-(-total // piece_bytes), cores if shared else 1))
     for _, built in work.done(pieces, alone=not shared):
         yield built

@@ -41,11 +41,12 @@ class Work:
         Raises:
             RetrievalError: a piece has too many windows, or a process failed.
         """
-        if alone or self.packed_path is None:
+        others = (os.cpu_count() or 1) - 1
+        if alone or not others or self.packed_path is None:
             for piece in pieces:
                 yield piece, self._built(piece)
             return
-        with ThreadPoolExecutor((os.cpu_count() or 2) - 1) as pool:
+        with ThreadPoolExecutor(others) as pool:
             left = [(pool.submit(self._in_a_process, one), one) for one in pieces]
             try:
                 while left:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import zlib
 from array import array
+from contextlib import suppress
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
@@ -58,19 +59,25 @@ class SpooledSection:
                 self.page_crcs.append(self._page_crc)
         return self._path
 
+    def close(self) -> None:
+        """Let go of its file, finished or not."""
+        # Where the disk is full, what is left cannot be written out, and nobody reads it.
+        with suppress(OSError):
+            self._file.close()
+
 
 class SpooledSections:
     """The sections of a segment that is being made, in files of a folder."""
 
     def __init__(self, folder: Path, stamp: bytes) -> None:
         self._stamp = stamp
-        self._folder = folder
+        self.folder = folder
         self._sections: dict[str, SpooledSection] = {}
 
     def __getitem__(self, name: str) -> SpooledSection:
         found = self._sections.get(name)
         if found is None:
-            found = self._sections[name] = SpooledSection(self._folder / name)
+            found = self._sections[name] = SpooledSection(self.folder / name)
         return found
 
     def write_to(self, file: BinaryIO) -> None:
@@ -94,10 +101,15 @@ class SpooledSections:
 
     def opened(self) -> Segment:
         """Open the segment, written to a file that has no name; OSError where it cannot be."""
-        with TemporaryFile(dir=self._folder) as file:
+        with TemporaryFile(dir=self.folder) as file:
             self.write_to(file)
             file.flush()
             return Segment(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), self._stamp)
+
+    def close(self) -> None:
+        """Let go of their files; nothing can be written any more."""
+        for section in self._sections.values():
+            section.close()
 
     def mapped(self, name: str) -> memoryview:
         """Return a section that is written to the end, without holding it in memory."""

@@ -14,15 +14,18 @@ Numbers = NDArray[np.uint32]
 
 
 class SpooledSegment:
-    """A segment in a file of its own, of which as much is read as is asked for."""
+    """A segment in a file of its own, of which as much is read as is asked for.
+
+    The file is open only while it is read: there may be more of them than a process may open.
+    """
 
     def __init__(self, path: Path, data: bytes | bytearray, stamp: bytes) -> None:
         """Write it; OSError where it cannot be written."""
         segment = Segment(data, stamp)
         self._spans = segment.spans()
-        self.word_bytes = segment.sequence().itemsize
+        self._word_bytes = segment.sequence().itemsize
+        self._path = path
         path.write_bytes(data)
-        self._file = path.open("rb")
 
     def count(self, name: str) -> int:
         """Return how many 32-bit numbers a section has."""
@@ -31,8 +34,9 @@ class SpooledSegment:
     def data(self, name: str, first: int = 0, end: int | None = None) -> bytes:
         """Return the bytes of a section, or those from one place in it to before another."""
         start, size = self._spans[name]
-        self._file.seek(start + first)
-        return self._file.read((size if end is None else end) - first)
+        with self._path.open("rb") as file:
+            file.seek(start + first)
+            return file.read((size if end is None else end) - first)
 
     def numbers(self, name: str, first: int = 0, end: int | None = None) -> Numbers:
         """Return the 32-bit numbers of a section, or some that follow one another."""
@@ -42,10 +46,6 @@ class SpooledSegment:
     def sequence(self, *, most: int) -> Iterator[NDArray[np.unsignedinteger]]:
         """Yield the words of its text in their order, so many at a time."""
         _, size = self._spans[SEQUENCE]
-        for at in range(0, size, most * self.word_bytes):
-            piece = self.data(SEQUENCE, at, min(at + most * self.word_bytes, size))
-            yield np.frombuffer(piece, f"u{self.word_bytes}")
-
-    def close(self) -> None:
-        """Let go of its file."""
-        self._file.close()
+        for at in range(0, size, most * self._word_bytes):
+            piece = self.data(SEQUENCE, at, min(at + most * self._word_bytes, size))
+            yield np.frombuffer(piece, f"u{self._word_bytes}")

@@ -95,7 +95,8 @@ class SegmentStore:
             return data.opened()
         except OSError as error:
             raise RetrievalError(
-                f"the index of a large document cannot be written: {error.strerror or error}",
+                f"the index of a large document cannot be written in {data.folder.parent}: "
+                f"{error.strerror or error}",
                 hint="free space there, or set TMPDIR to a folder with more room",
             ) from error
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import random
+import re
+import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -83,6 +88,10 @@ def bytes_of(built: Built) -> bytes:
     file = io.BytesIO()
     built.write_to(file)
     return file.getvalue()
+
+
+def open_files() -> set[int]:
+    return {int(path.name) for path in Path("/proc/self/fd").iterdir()}
 
 
 def shared_out(patch: pytest.MonkeyPatch, share_bytes: int) -> None:
@@ -165,6 +174,21 @@ def test_a_store_keeps_it_and_opens_it(pack: Pack, tmp_path: Path, is_kept: bool
     assert len(store.open()) == is_kept
 
 
+def test_a_store_that_cannot_write_it_anywhere_says_where(
+    pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(SpooledSections, "write_to", full)
+    corpus = pack({"a.py": "def retry(): pass\n" * 100})
+    with large_segment(Work(corpus, WEIGHTS), 0) as built:
+        assert isinstance(built, SpooledSections)
+        said = f"cannot be written in {built.folder.parent}: no space left"
+        with pytest.raises(RetrievalError, match=re.escape(said)):
+            SegmentStore(None, stamp=stamp_of(WEIGHTS)).add(built)
+
+
 def test_without_a_folder_to_write_to_it_is_counted_at_once(
     pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +199,48 @@ def test_without_a_folder_to_write_to_it_is_counted_at_once(
     corpus = pack({"a.py": "def retry(): pass\n" * 100})
     with large_segment(Work(corpus, WEIGHTS), 0) as built:
         assert built == build_segment(corpus, [0], weights=WEIGHTS)
+
+
+def test_where_the_disk_is_full_it_is_counted_at_once_and_no_file_stays_open(
+    pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(joining, "_join_texts", full)
+    corpus = pack({"a.py": "def retry(): pass\n" * 100})
+    before = open_files()
+    with large_segment(Work(corpus, WEIGHTS), 0) as built:
+        assert built == build_segment(corpus, [0], weights=WEIGHTS)
+    assert open_files() == before
+
+
+def test_there_may_be_more_shares_than_a_process_may_open_files(
+    pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared_out(monkeypatch, 1000)
+    corpus = pack({"app.log": log(200_000)})
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(open_files()) + 60, hard))
+    try:
+        with large_segment(Work(corpus, WEIGHTS), 0) as built:
+            assert isinstance(built, SpooledSections)
+            assert bytes_of(built) == build_segment(corpus, [0], weights=WEIGHTS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_on_one_core_it_is_counted_beside_the_corpus_too(
+    pack_file: PackFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(parallel, "_LARGE_BYTES", 50_000)
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    path = pack_file({"big.log": log(100_000)})
+    with PackedCorpus.open(path) as corpus:
+        for built in build_segments(corpus, [0], weights=WEIGHTS, packed_path=path):
+            assert isinstance(built, SpooledSections)
+            assert bytes_of(built) == build_segment(corpus, [0], weights=WEIGHTS)
 
 
 def test_one_with_too_many_windows_is_refused_before_any_is_counted(
