@@ -187,7 +187,7 @@ class Hints:
     def _familiar(self, error: BlockError, code: str) -> _Familiar | None:
         found = next((each for each in _FAMILIAR if each.fits(error, code)), None)
         # What is said of a value's form in general comes after what is known of its own.
-        is_of_context = found in (None, _OF_ANY) and self._of_context.fits(error, code)
+        is_of_context = found is _OF_ANY and self._of_context.fits(error, code)
         return self._of_context if is_of_context else found
 
     def _on_output(self, block: RanBlock) -> list[str]:

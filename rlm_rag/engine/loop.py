@@ -227,7 +227,8 @@ class Loop:
         self._history.reword(f"```repl\n{lines.code}\n```")
         notes.clear()
         ran, ending = await self._run_blocks(turn, [lines], notes)
-        self._doubts.watch(ran)
+        if self._doubts.watch(ran):
+            self._ran_well, self._errors = True, 0
         return ran, ending
 
     def _tell(self, turn: int, ran: Sequence[RanBlock], notes: list[str]) -> None:

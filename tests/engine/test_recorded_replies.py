@@ -146,6 +146,22 @@ def test_what_is_asked_is_looked_up_in_the_place_of_a_search_that_comes_again(
     assert told.endswith("No code.")
 
 
+def test_words_answer_after_a_look_up_in_the_place_of_a_block_that_failed_again(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    openai_server.script = [reply("```repl\nprint(scan_all())\n```")] * 2 + [reply(IN_WORDS)]
+    found = rlm_rag.ask(
+        corpus,
+        RECORDED[AGAIN]["question"],
+        model=RECORDED[AGAIN]["model"],
+        api_base=openai_server.api_base,
+        strategy="rlm",
+        trace=False,
+    )
+    assert (found.stop_reason, found.text) == ("answered", IN_WORDS)
+    assert len(openai_server.received) == 3
+
+
 def test_a_model_that_repeats_itself_after_that_too_is_asked_for_what_it_has_seen(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
