@@ -129,7 +129,7 @@ class Snippets:
         """Return what of a line is looked at to cut it, around the weightiest of its terms."""
         first = 0
         for number in _numbers(bits):
-            found = re.search(re.escape(self._terms[number]), line, re.IGNORECASE)
+            found = re.search(_in_either_case(self._terms[number]), line, re.IGNORECASE)
             if found is not None:
                 first = found.start()
                 break
@@ -151,6 +151,16 @@ class Snippets:
         if end >= len(text):
             return head + text[len(text) - _LINE_CHARS + len(head) :]
         return head + text[start : end - 1] + "…"
+
+
+def _in_either_case(term: bytes) -> bytes:
+    """Return a pattern of bytes, which knows capitals of ASCII alone, for a term in lower case."""
+    chars = term.decode("utf-8", "surrogatepass")
+    forms = (
+        re.escape(char) if char.isascii() else f"(?:{char}|{re.escape(char.upper())})"
+        for char in chars
+    )
+    return "".join(forms).encode("utf-8", "surrogatepass")
 
 
 def _numbers(bits: int) -> Iterator[int]:

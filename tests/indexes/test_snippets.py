@@ -67,13 +67,15 @@ def test_lines_that_are_not_shown_do_not_count() -> None:
     assert snippets.best_line({6: 0, 8: 1, 9: 1}, 5) == 8
 
 
+@pytest.mark.parametrize("word", ["Retry", "ÜBER", "Ёж", "漢字"])
 @pytest.mark.parametrize("place", [0, 60, 2000, 40_000, 59_990])
 def test_of_a_very_long_line_as_much_is_shown_as_of_any_other(
-    place: int, monkeypatch: pytest.MonkeyPatch
+    place: int, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = ("lorem ipsum é " * 5000)[:60_000]
-    line = f"{line[:place]} Retry {line[place:]}"
-    shown = snippet({b"retry": 1.0}, [line], 1)
-    assert "Retry" in shown
+    line = f"{line[:place]} {word} {line[place:]}"
+    term = word.lower().encode()
+    shown = snippet({term: 1.0}, [line], 1)
+    assert word in shown
     monkeypatch.setattr(snippets, "_MOST_LINE_BYTES", 1000)
-    assert snippet({b"retry": 1.0}, [line], 1) == shown
+    assert snippet({term: 1.0}, [line], 1) == shown
