@@ -48,7 +48,8 @@ class DefinitionCache:
     def __init__(self, path: Path | None, *, max_bytes: int = MAX_CACHE_BYTES) -> None:
         self._path = path
         self._max_bytes = max_bytes
-        self._is_made = path is None or path.exists()
+        # In a folder that may not be looked into, `exists` fails.
+        self._is_made = path is None or os.access(path, os.F_OK)
         in_file = path if self._is_made else None
         self._database = _in_file(in_file, max_bytes) if in_file else _connected(":memory:")
 

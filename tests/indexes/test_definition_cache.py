@@ -45,6 +45,12 @@ def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
 
 
+def test_where_there_can_be_no_file_all_is_kept_in_memory(tmp_path: Path) -> None:
+    cache = filled(tmp_path / ("long" * 100))
+    assert cache.get(KEY) == TASK
+    cache.close()
+
+
 def test_what_is_not_wanted_is_forgotten_with_its_names(tmp_path: Path) -> None:
     cache = filled(tmp_path / "a")
     cache.keep_only({OTHER})
