@@ -56,9 +56,6 @@ class Utf8Text(NamedTuple):
 
     data: bytes
 
-    def __str__(self) -> str:
-        return self.data.decode("utf-8")
-
 
 class StoredText(NamedTuple):
     """The content of a document as another packed corpus holds it."""

@@ -24,7 +24,7 @@ from rlm_rag.loaders.skips import Skips, has_special, skips_by_git
 from rlm_rag.loaders.witness import Sighting
 from rlm_rag.own_folders import CACHE_TAG_NAME
 from rlm_rag.packed import PackedCorpus, encode
-from rlm_rag.packing import PackedWriter, StoredText
+from rlm_rag.packing import PackedWriter, StoredText, Utf8Text
 
 # What is read is held until it is written, as reading all does not.
 _MOST_FILES = 2000
@@ -189,7 +189,8 @@ class _Amending:
         for path, location in parsing_ahead([*files], self.own.is_new, max_file_bytes=limit):
             read = self._read(path, location)
             if read is not None and read[1] is not None:
-                chars += len(str(read[1].content))
+                text = _text(read[1])
+                chars += len(text.data if isinstance(text, Utf8Text) else text)
             yield location, read if chars <= _MOST_CHARS else None
 
     def _read(self, path: str, location: str) -> tuple[ReadFile, Entry | None] | None:
@@ -253,13 +254,18 @@ class _Amending:
         )
 
 
-def _holds(packed: PackedCorpus, number: int, entry: Entry) -> bool:
+def _text(entry: Entry) -> str | Utf8Text:
+    """Return a text to be written: of bytes that are UTF-8 none is made, which may be large."""
     content = entry.content
-    return (
-        not isinstance(content, StoredText)
-        and packed.encoding(number) == entry.encoding
-        and packed.content_bytes(number) == encode(str(content))
-    )
+    return content if isinstance(content, Utf8Text) else str(content)
+
+
+def _holds(packed: PackedCorpus, number: int, entry: Entry) -> bool:
+    if isinstance(entry.content, StoredText) or packed.encoding(number) != entry.encoding:
+        return False
+    text = _text(entry)
+    data = text.data if isinstance(text, Utf8Text) else encode(text)
+    return packed.content_bytes(number) == data
 
 
 def _write(
@@ -279,12 +285,12 @@ def _write(
             places.extend(range(written, written + number - done))
             written += number - done
             for entry in comes.get(number, ()):
-                writer.add(entry.path, str(entry.content), encoding=entry.encoding)
+                writer.add(entry.path, _text(entry), encoding=entry.encoding)
                 found[entry.path] = written
                 written += 1
             if number in texts:
                 entry = texts[number]
-                writer.add(packed.path(number), str(entry.content), encoding=entry.encoding)
+                writer.add(packed.path(number), _text(entry), encoding=entry.encoding)
                 places.append(written)
                 written += 1
                 done = number + 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm_rag.loaders import amending, folders, memory, witness
+from rlm_rag.loaders import amending, folders, memory, reading, witness
 from rlm_rag.loaders.keeping import Keeping
 from rlm_rag.loaders.source import load_corpus, load_sources
 from rlm_rag.own_folders import CACHE_TAG
@@ -207,6 +207,21 @@ def test_all_is_listed_where_what_came_is_much(
         started.clear()
         assert seen(load_corpus(tree, keeping=keeping)) == fresh
         assert lists_all(started) == (len(paths) > 1)
+
+
+def test_large_files_that_came_or_changed_are_read_as_small_ones_are(
+    tmp_path: Path, started: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = made(tmp_path / "tree")
+    keeping = Keeping(tmp_path / "kept" / "indexes")
+    seen(load_corpus(tree, keeping=keeping))
+    put(tree, "src/new.py", "größe\n")
+    put(tree, "a.py", "größe\n")
+    fresh = seen(load_corpus(tree))
+    monkeypatch.setattr(reading, "_LARGE_BYTES", 1)
+    started.clear()
+    assert seen(load_corpus(tree, keeping=keeping)) == fresh
+    assert not lists_all(started)
 
 
 @pytest.mark.parametrize("work_tree", [True, False])
