@@ -19,8 +19,8 @@ from tests.servers.loopback import Received, Step, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
 QUESTION = "What does it say?"
-# A second, and as much again for a machine that does other things too.
-# The block that is left would go on for two minutes.
+# More than a machine takes that does other things too; the block that is left would go on for two
+# minutes.
 SOON_SECONDS = 20.0
 
 
