@@ -21,9 +21,10 @@ class Grammar:
 
     Without one, the extra's pack has it under the name `pack`, by default its own. `query` names
     the file of its query where that is another language's, `comment` matches how a line begins
-    that is a comment. With `inside` the first string of a body is its documentation. With
-    `clauses` several definitions of one name in a row are one; a `preprocessed` text has macros.
-    In `dotted` names a dot is a letter like others.
+    that is a comment; where these are `tagged`, documentation has tags as XML has. With `inside`
+    the first string of a body is its documentation. With `clauses` several definitions of one name
+    in a row are one; a `preprocessed` text has macros. In `dotted` names a dot is a letter like
+    others.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Grammar:
     pack: str = ""
     query: str = ""
     comment: bytes = rb"//+[/!<]*"
+    tagged: bool = False
     inside: bool = False
     clauses: bool = False
     preprocessed: bool = False
@@ -73,7 +75,7 @@ GRAMMARS = (
         wheel="tree_sitter_cpp",
         preprocessed=True,
     ),
-    Grammar("csharp", (".cs",), wheel="tree_sitter_c_sharp"),
+    Grammar("csharp", (".cs",), wheel="tree_sitter_c_sharp", tagged=True),
     Grammar(
         "ruby",
         (".rb", ".rake", ".gemspec", ".ru"),

@@ -11,7 +11,7 @@ from operator import add
 
 from rlm_rag.indexes.grammars import Grammar
 from rlm_rag.indexes.places import Place, told
-from rlm_rag.indexes.signatures import doc_above, doc_inside, signature
+from rlm_rag.indexes.signatures import begins_line, doc_above, doc_inside, signature
 from rlm_rag.indexes.skeleton import Row
 
 STATE = frozenset(("variable", "constant", "field", "property"))
@@ -124,12 +124,13 @@ def _row(one: Place, kind: str, path: tuple[str, ...], source: Source) -> Row:
         says = one.name
     else:
         last = max(one.end, one.name_end) if kind in _SMALL else -1
-        says = signature(text, one.start, one.name_end, one.body, last=last)
+        says = signature(text, one.start, one.name_end, one.body, end=one.end, last=last)
     doc = ""
     if kind not in _UNDOCUMENTED:
         if not grammar.inside:
             first = bisect_right(starts, one.start, 0, row + 1) - 1
-            doc = doc_above(source.lines, first, grammar.comment)
+            if begins_line(text, starts[first], one.start):
+                doc = doc_above(source.lines, first, grammar.comment, tagged=grammar.tagged)
         elif one.body >= 0:
             doc = doc_inside(text, one.body)
     end_line = bisect_right(starts, max(one.end - 1, one.name_start), row)

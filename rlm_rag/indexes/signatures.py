@@ -20,13 +20,22 @@ _STRING = re.compile(rb"\s*[rRuUbB]{0,2}(\"\"\"|'''|\"|')[ \t]*(?:\\\n)?\s*([^\n
 _MARKS_BEFORE, _MARKS_BEHIND = "/*#;%!-|( ", " */)=-#"
 _WORD = re.compile(r"\w")
 _ATTRIBUTE_LINE = re.compile(rb"@|#!?\[|\[|\)")
+# What a tag of documentation names is a word of its text.
+_NAMING_TAG = re.compile(rb"<\w{1,20}\s[^<>\"]{0,40}\"(?:\w:)?([^<>\"\n]{1,200})\"\s*/>")
+_TAG = re.compile(rb"</?[a-z]\w{0,20}(?:\s[^<>\n]{0,200})?/?>")
+# Behind one of these another definition begins on the same line, or ends.
+_SAME_LINE = re.compile(rb"[{;]")
+_BEHIND = re.compile(rb"[ \t]*(?:(;)|\})")
 
 
-def signature(text: bytes, start: int, name_end: int, body: int, *, last: int = -1) -> str:
+def signature(
+    text: bytes, start: int, name_end: int, body: int, *, end: int = -1, last: int = -1
+) -> str:
     """Return what stands from a definition's start to its body, on one line, at most 200 long.
 
     `body` is where it begins, or -1: then the signature ends with the line, or with the list of
-    parameters that opens in it; or at the latest at `last`, where that is given.
+    parameters that opens in it; or at the latest at `last`, where that is given. Where a definition
+    that ends at `end` is followed by a semicolon or a closing brace, it ends there.
     """
     line = text.rfind(b"\n", 0, start) + 1
     # Blanks are no part of it, and most have nothing else before them.
@@ -35,8 +44,11 @@ def signature(text: bytes, start: int, name_end: int, body: int, *, last: int = 
     before = text[start : min(name_end, start + _SIGNATURE_BYTES)]
     if b"@" in before or b"[" in before:
         start = _after_attributes(text, start, name_end)
-    end = body if body >= 0 else _line_end(text, name_end, last)
-    written = text[start : min(end, start + _SIGNATURE_BYTES)].decode("utf-8", "replace")
+    if body < 0:
+        body = _line_end(text, name_end, last)
+        if name_end < end < body:
+            body = _behind(text, end, body)
+    written = text[start : min(body, start + _SIGNATURE_BYTES)].decode("utf-8", "replace")
     shown = " ".join(written.split()).removesuffix("{").rstrip()
     return shown if len(shown) <= MAX_SIGNATURE_CHARS else shown[: MAX_SIGNATURE_CHARS - 1] + "…"
 
@@ -80,6 +92,27 @@ def _line_end(text: bytes, at: int, last: int) -> int:
     return after if after >= 0 else len(text)
 
 
+def _behind(text: bytes, end: int, line_end: int) -> int:
+    """Return where a definition ends that ends before its line does, or where the line does."""
+    if text.startswith(b";", end - 1):
+        return end
+    match = _BEHIND.match(text, end, line_end)
+    if match is None:
+        return line_end
+    return match.end() if match[1] else end
+
+
+def begins_line(text: bytes, line: int, start: int) -> bool:
+    """Whether what starts there is no part of a definition that begins before it on its line.
+
+    `line` is where that line starts.
+    """
+    if start - line > _SIGNATURE_BYTES:
+        return False
+    before = text[line:start]
+    return not _SAME_LINE.search(before) and before.count(b"(") <= before.count(b")")
+
+
 def doc_inside(text: bytes, body: int) -> str:
     """Return the first line of the string that a body begins with, or nothing."""
     match = _STRING.match(text, body, body + _DOC_BYTES)
@@ -89,8 +122,11 @@ def doc_inside(text: bytes, body: int) -> str:
     return _shown(line.partition(quotes)[0])
 
 
-def doc_above(lines: Sequence[bytes], row: int, comment: bytes) -> str:
-    """Return the first line of the comment that ends right above a row, or nothing."""
+def doc_above(lines: Sequence[bytes], row: int, comment: bytes, *, tagged: bool = False) -> str:
+    """Return the first line of the comment that ends right above a row, or nothing.
+
+    Of a `tagged` one without its tags: the first that has words beside them.
+    """
     above = lines[row - 1].strip() if row else b""
     begins = _comment(comment)
     # Most have code above them, which this tells in a third of the time.
@@ -99,7 +135,8 @@ def doc_above(lines: Sequence[bytes], row: int, comment: bytes) -> str:
     first, last = comment_rows(lines, row, comment)
     for line in lines[first:last]:
         match = begins.match(line)
-        shown = _shown(line[match.end() :] if match else line)
+        words = line[match.end() :] if match else line
+        shown = _shown(_untagged(words[:_DOC_BYTES]) if tagged else words)
         if _WORD.search(shown):
             return shown
     return ""
@@ -131,6 +168,10 @@ def comment_rows(lines: Sequence[bytes], row: int, comment: bytes) -> tuple[int,
     while at >= least and begins.match(lines[at]):
         at -= 1
     return at + 1, last
+
+
+def _untagged(line: bytes) -> bytes:
+    return _TAG.sub(b"", _NAMING_TAG.sub(rb"\1", line)) if b"<" in line else line
 
 
 @cache

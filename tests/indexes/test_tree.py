@@ -162,10 +162,41 @@ def test_a_signature_is_what_is_written_before_the_body(
         ("a.erl", "%% Said first.\nf() -> ok.\n"),
         ("a.ml", "(** Said first. *)\nlet f x = x\n"),
         ("a.java", "class A {\n  /** Said first. */\n  @Test\n  void f() {}\n}\n"),
+        ("a.cs", "class A {\n/// <summary>\n/// Said first.\n/// </summary>\nvoid f() {}\n}\n"),
+        ("a.cs", 'class A {\n/// <summary>Said <see cref="T:first"/>.</summary>\nvoid f() {}\n}\n'),
+        ("a.rs", "/// Said first.\n#[cfg(test)] fn f() {}\n"),
     ],
 )
 def test_documentation_gives_its_first_line(path: str, source: str) -> None:
     assert one_in(path, source, "f").doc == "Said first."
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("a.kt", "// Of A.\nclass A(val f: Int)\n"),
+        ("a.swift", "/// Of A.\nstruct A { func f() {} }\n"),
+        ("a.proto", "// Of A.\nmessage A { enum f { X = 0; } }\n"),
+        ("a.java", "class A {\n  /** Of g. */\n  void g(); void f();\n}\n"),
+        ("a.js", "// Of A.\nclass A { " + "g() {} " * 200 + "f() {} }\n"),
+    ],
+)
+def test_a_comment_above_a_line_is_of_what_begins_it(path: str, source: str) -> None:
+    assert one_in(path, source, "f").doc == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "signature"),
+    [
+        ("a.java", "interface A {\n  void f(); int g(int x); // h\n}\n", "void f();"),
+        ("a.c", "int f(int x,\n      int y); /* does x */\n", "int f(int x, int y);"),
+        ("a.ts", "interface A { f(): number; g?: string }\n", "f(): number;"),
+        ("a.rs", "trait A { fn f(&self); }\n", "fn f(&self);"),
+        ("a.go", "package p\ntype A interface { f() }\n", "f()"),
+    ],
+)
+def test_a_signature_ends_where_what_it_is_of_does(path: str, source: str, signature: str) -> None:
+    assert one_in(path, source, "f").signature == signature
 
 
 def test_a_comment_that_an_empty_line_parts_is_of_something_else() -> None:
