@@ -200,6 +200,8 @@ def test_a_short_page_is_read_as_a_long_one_is() -> None:
         "<form action=/login><input name=user></form>",
         "<meta http-equiv='refresh' content='0; url=https://example.org/'>",
         "<iframe src=page.html></iframe>",
+        "<app-root></app-root>",
+        "<p>{{ user.name }}</p>",
     ],
 )
 def test_a_short_page_that_does_more_than_show_its_text_stays_as_it_is_written(more: str) -> None:

@@ -13,10 +13,11 @@ from rlm_rag.loaders.parsing.properties import properties_text
 # Below this what is marked as the page's main text is passed over for all that it shows.
 _MIN_MAIN_CHARS = 40
 # A page that does more than show its text is, below this, a shell for that: its source says more.
+# So does one with elements of its own, which scripts fill, or with places for values.
 _MIN_SHELL_CHARS = 400
 _DOES_MORE = re.compile(
     r"<(?:script|template|form|i?frame|frameset|canvas|svg|math|object|embed|video|audio)\b"
-    r"|http-equiv\s*=\s*[\"']?\s*refresh\b",
+    r"|<[a-z]\w{0,50}-\w|\{\{|http-equiv\s*=\s*[\"']?\s*refresh\b",
     re.IGNORECASE,
 )
 
