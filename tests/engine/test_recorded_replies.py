@@ -57,6 +57,21 @@ def ask_recorded(
     )
 
 
+def ask_small(
+    server: OpenAiChatServer, corpus: SearchableCorpus, question: str, *replies: str
+) -> Answer:
+    """Ask the 1.5B, which sends these replies, without another strategy to take over."""
+    server.script = [reply(text) for text in replies]
+    return rlm_rag.ask(
+        corpus,
+        question,
+        model="qwen2.5-coder-1.5b",
+        api_base=server.api_base,
+        strategy="rlm",
+        trace=False,
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "answer"),
     [
@@ -149,15 +164,8 @@ def test_what_is_asked_is_looked_up_in_the_place_of_a_search_that_comes_again(
 def test_words_answer_after_a_look_up_in_the_place_of_a_block_that_failed_again(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    openai_server.script = [reply("```repl\nprint(scan_all())\n```")] * 2 + [reply(IN_WORDS)]
-    found = rlm_rag.ask(
-        corpus,
-        RECORDED[AGAIN]["question"],
-        model=RECORDED[AGAIN]["model"],
-        api_base=openai_server.api_base,
-        strategy="rlm",
-        trace=False,
-    )
+    replies = ["```repl\nprint(scan_all())\n```"] * 2 + [IN_WORDS]
+    found = ask_small(openai_server, corpus, RECORDED[AGAIN]["question"], *replies)
     assert (found.stop_reason, found.text) == ("answered", IN_WORDS)
     assert len(openai_server.received) == 3
 
@@ -193,16 +201,8 @@ def test_where_passages_take_over_nothing_is_looked_up_in_a_models_place(
 def test_nothing_is_looked_up_for_a_question_that_counts(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    openai_server.script = [reply("```repl\nprint(len(rows))\n```")] * 2
-    openai_server.script.append(reply("```repl\nFINAL(str(len(rows)))\n```"))
-    found = rlm_rag.ask(
-        corpus,
-        "How many deliveries are in deliveries.csv?",
-        model="qwen2.5-coder-1.5b",
-        api_base=openai_server.api_base,
-        strategy="rlm",
-        trace=False,
-    )
+    replies = ["```repl\nprint(len(rows))\n```"] * 2 + ["```repl\nFINAL(str(len(rows)))\n```"]
+    found = ask_small(openai_server, corpus, "How many deliveries are in deliveries.csv?", *replies)
     assert found.text == "301"
     assert "Answer from what you have seen: FINAL('301')" in openai_server.prompts[-1]
 
@@ -226,15 +226,9 @@ def test_a_run_in_which_lines_were_looked_up_replays_to_the_same_answer(
 def test_words_are_looked_for_where_the_question_has_no_name(
     openai_server: OpenAiChatServer, corpus: SearchableCorpus
 ) -> None:
-    openai_server.script = [reply('```repl\nprint(search("access code")[0]["path"])\n```')] * 2
-    openai_server.script.append(reply("The code is 7731: `pages/016.md:10`."))
-    found = rlm_rag.ask(
-        corpus,
-        "What is the access code of the store room in Gorsoldal?",
-        model="qwen2.5-coder-1.5b",
-        api_base=openai_server.api_base,
-        strategy="rlm",
-        trace=False,
-    )
+    replies = ['```repl\nprint(search("access code")[0]["path"])\n```'] * 2
+    replies.append("The code is 7731: `pages/016.md:10`.")
+    question = "What is the access code of the store room in Gorsoldal?"
+    found = ask_small(openai_server, corpus, question, *replies)
     assert "10: The store room's access code is 7731." in openai_server.prompts[-1]
     assert (found.stop_reason, found.citations[0].status) == ("answered", "located")
