@@ -292,7 +292,7 @@ class Loop:
     ) -> Ending | None:
         """Return the ending, or None where its answer is questioned in the next turn."""
         lacks = self._doubts.lacks(ending.text, computed=computed)
-        if lacks is not None:
+        if lacks is not None and ending.is_answer:
             detail = f"the root model answered though {lacks}"
             ending = replace(ending, stop_reason="errors", detail=detail, is_blind=True)
         if self.iterations >= self._limits.iterations:

@@ -32,6 +32,8 @@ _MEMBERS = {"function": "method", "declaration": "method", "variable": "field"}
 _UNDOCUMENTED = frozenset(("variable", "field", "enumerator", "heading", "key"))
 _QUALIFIED = frozenset(("function", "method", "class", "struct", "variable", "constant", "type"))
 _QUALIFIER = re.compile(r"(?P<scope>.+?)(?:::|\.|:)(?P<name>operator\b.*|~?\w+[?!=]?)", re.DOTALL)
+# The innermost names that lead to a definition: a hostile text nests thousands, each within all.
+MOST_PARENTS = 32
 _SEPARATOR = re.compile(r"::|\.|:")
 
 
@@ -84,11 +86,13 @@ def nested(places: Sequence[Place], source: Source) -> Iterator[Row]:
     enclosing: list[Place] = []
     # Beside each that encloses: the names that lead to it, its own the last.
     paths: list[tuple[str, ...]] = [()]
+    depths = [0]
     stated: set[tuple[int, str]] = set()
     for one in places:
         while enclosing and (enclosing[-1].end <= one.start or _same(enclosing[-1], one)):
             enclosing.pop()
             paths.pop()
+            depths.pop()
         depth = len(enclosing)
         if one.apart:
             first, behind = one.apart
@@ -109,12 +113,13 @@ def nested(places: Sequence[Place], source: Source) -> Iterator[Row]:
         kind = one.kind
         if one.scope or (outer and outer.kind in _HOLDS_METHODS):
             kind = _MEMBERS.get(kind, kind)
-        yield _row(one, kind, paths[depth], source)
+        yield _row(one, kind, paths[depth], depths[depth], source)
         enclosing.append(one)
-        paths.append((*paths[depth], one.name))
+        depths.append(depths[depth] + 1)
+        paths.append((*paths[depth], one.name)[-MOST_PARENTS:])
 
 
-def _row(one: Place, kind: str, path: tuple[str, ...], source: Source) -> Row:
+def _row(one: Place, kind: str, path: tuple[str, ...], depth: int, source: Source) -> Row:
     text, starts, grammar = source.text, source.starts, source.grammar
     row = source.row_at(one.name_start)
     parents = path
@@ -134,7 +139,7 @@ def _row(one: Place, kind: str, path: tuple[str, ...], source: Source) -> Row:
         elif one.body >= 0:
             doc = doc_inside(text, one.body)
     end_line = bisect_right(starts, max(one.end - 1, one.name_start), row)
-    return row + 1, kind, one.name, says, parents, len(path), end_line, doc
+    return row + 1, kind, one.name, says, parents, depth, end_line, doc
 
 
 def _same(one: Place, other: Place) -> bool:

@@ -125,8 +125,9 @@ def test_a_limit_prints_what_there_is_and_exits_with_one(
     assert "stopped early (iterations)" in done.stderr
 
 
-def test_a_search_that_came_to_no_end_is_no_answer(rlm_rag: Run, repo: Path) -> None:
-    brief = ["--cell-seconds", "0.001", "--no-trace"]
+@pytest.mark.parametrize("seconds", ["0.001", "0.000001"])
+def test_a_search_that_came_to_no_end_is_no_answer(rlm_rag: Run, repo: Path, seconds: str) -> None:
+    brief = ["--cell-seconds", seconds, "--no-trace"]
     done = rlm_rag("ask", str(repo), QUESTION, *brief)
     assert done.returncode == 1
     assert "nothing can be said of what the corpus holds" in done.stdout

@@ -14,6 +14,7 @@ import pytest
 
 from rlm_rag.errors import MissingExtraError
 from rlm_rag.indexes.grammars import Grammar, grammar_named
+from rlm_rag.indexes.nesting import MOST_PARENTS
 from rlm_rag.indexes.parsers import MAX_PARSED_BYTES, Parsed, Parsers
 from rlm_rag.indexes.tree import parsed
 
@@ -129,3 +130,14 @@ def test_what_hangs_or_crashes_a_grammar_ends_in_time(
     assert found[0].failure is not None or found[0].definitions == ()
     assert time.monotonic() - started < 40
     assert names(parse(alone, GOOD)[0]) == ["good"]
+
+
+def test_what_is_nested_by_the_hundred_is_told_with_the_innermost_it_belongs_to(
+    parsers: Parsers,
+) -> None:
+    text = "".join(f"{' ' * n}class C{n}:\n" for n in range(90)) + " " * 90 + "x = 1\n"
+    found = parse(parsers, text.encode())[0]
+    assert found.failure is None
+    last = next(one for one in found.definitions if one.name == "C89")
+    assert last.parents == tuple(f"C{n}" for n in range(89 - MOST_PARENTS, 89))
+    assert last.depth == 89
