@@ -7,6 +7,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import merge
 from itertools import islice
 
 from rlm_rag.indexes.catalogue import Catalogue
@@ -25,6 +26,9 @@ LOOKUP_SECONDS = 2.0
 _MAX_SAID = 3
 _CHUNK = 64
 _QUALIFIERS = re.compile(r"\.|::|#|->|\\")
+
+_Name = tuple[tuple[str, ...], str]
+"""What qualifies a name, and the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +54,27 @@ class _Lookup:
         corpus: PackedCorpus,
         catalogue: Catalogue,
         allowed: Callable[[str], bool] | None,
-        name: str,
+        name: _Name,
         ends: float,
     ) -> None:
         self._ends = ends
         self._corpus = corpus
         self._catalogue = catalogue
         self._allowed = allowed
-        self._qualifiers, self._name = _split(name)
+        self._qualifiers, self._name = name
         self._said: dict[str, int] = {}
         self._late = False
         self._likely: set[int] = set()
 
-    def result(self, found: Iterator[tuple[int, Symbol]]) -> LookedUp:
-        """Return what is found, and what must be said of it."""
+    def result(
+        self, found: Iterator[tuple[int, Symbol]], *, beside: Sequence[_Lookup] = ()
+    ) -> LookedUp:
+        """Return what is found, by this or by those `beside` it, and what must be said of it."""
         symbols = tuple(islice(found, MAX_SYMBOLS + 1))
-        return LookedUp(symbols, tuple((at, said) for said, at in self._said.items()), self._late)
+        lookups = (self, *beside)
+        said = [(at, text) for one in lookups for text, at in one._said.items()]
+        late = any(one._late for one in lookups)
+        return LookedUp(symbols, tuple(dict.fromkeys(said)), late)
 
     def doubts(self, case: int) -> tuple[tuple[int, str], ...]:
         """Return what is said of documents that hold the name, though none seems to define it."""
@@ -188,18 +197,21 @@ def look_up(
 
     `case` is 0, or `re.IGNORECASE`. Documents are parsed for so many seconds.
     """
-    lookup = _Lookup(corpus, catalogue, allowed, request.name.strip(), time.monotonic() + seconds)
+    ends = time.monotonic() + seconds
+    lookups = [_Lookup(corpus, catalogue, allowed, one, ends) for one in _readings(request.name)]
     if request.references:
-        return lookup.result(lookup.used(case))
-    one = lookup.result(lookup.defined(case))
+        return lookups[0].result(lookups[0].used(case))
+    found = merge(*(one.defined(case) for one in lookups), key=_place)
+    merged = lookups[0].result(found, beside=lookups[1:])
     # Of all spellings, after which no other is tried.
-    return replace(one, doubts=lookup.doubts(case)) if case and not one.found else one
+    return replace(merged, doubts=lookups[0].doubts(case)) if case and not merged.found else merged
 
 
 def symbols(request: SymbolsRequest, looked_up: Callable[[int, float], LookedUp]) -> SymbolsResult:
     """Return the definitions of a name, in the corpus's order; with `references`, its uses too.
 
-    `Class.method` (or `Class::method`) asks for the method of that class. Where no name is
+    `Class.method` (or `Class::method`) asks for the method of that class, or for what has a name
+    with that dot in it. Where no name is
     spelled so, other capitals are tried, and the note says it. At most 500. Only documents that
     may define the name are parsed, first those that seem to, for at most 2 s; of the others a
     lexical scan tells, and the note says so. `looked_up` is `look_up` for a case and seconds.
@@ -232,12 +244,25 @@ def _said(one: LookedUp) -> Iterator[str]:
         yield "not all documents are parsed yet: those left were scanned; ask again for better"
 
 
-def _split(name: str) -> tuple[tuple[str, ...], str]:
-    """Split `a.B.c` into its qualifiers and the name itself; what has spaces is one name."""
+def _readings(name: str) -> list[_Name]:
+    """Split `a.B.c` into its qualifiers and the name itself; what has spaces is one name.
+
+    And take it whole: some languages have names such as `.box`, `print.shop` and `\\title`.
+    """
+    name = name.strip()
     if re.search(r"\s", name):
-        return (), name
-    pieces = [piece for piece in _QUALIFIERS.split(name.removesuffix("()")) if piece]
-    return (tuple(pieces[:-1]), pieces[-1]) if pieces else ((), name)
+        return [((), name)]
+    written = name.removesuffix("()")
+    pieces = [piece for piece in _QUALIFIERS.split(written) if piece]
+    if not pieces:
+        return [((), name)]
+    whole: list[_Name] = [] if pieces == [written] else [((), written)]
+    return [(tuple(pieces[:-1]), pieces[-1]), *whole]
+
+
+def _place(found: tuple[int, Symbol]) -> tuple[int, int]:
+    number, symbol = found
+    return number, symbol.line
 
 
 def _symbol(path: str, one: Definition) -> Symbol:

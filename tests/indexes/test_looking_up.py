@@ -139,6 +139,38 @@ def test_a_receiver_qualifies_as_a_class_does(answers: Answers) -> None:
     assert symbols_of(answers({"a.go": source}), "Server.Handle") == [("a.go", 1, "method")]
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "name"),
+    [
+        ("a.css", ".box, #top { color: red }\n", ".box"),
+        ("a.css", ".box, #top { color: red }\n", "#top"),
+        ("a.R", "print.shop <- function(x) x\n", "print.shop"),
+        ("a.mk", "dep_x.mk = 1\n", "dep_x.mk"),
+        ("a.tex", "\\newcommand{\\half}[1]{x}\n", "\\half"),
+    ],
+)
+def test_a_name_with_a_mark_in_it_is_found_as_it_is_written(
+    answers: Answers, path: str, text: str, name: str
+) -> None:
+    for asked in (name, name.upper()):
+        found = answers({path: text}).answer(SymbolsRequest(asked))
+        assert isinstance(found, SymbolsResult)
+        assert [one.name for one in found.symbols] == [name]
+
+
+def test_members_and_names_with_a_dot_come_in_the_order_of_the_documents(answers: Answers) -> None:
+    text = "b.c = 1\na.b.c = 2\n"
+    code = "class b:\n    def c(self): pass\n"
+    documents = {"a.py": code, "b.mk": text, "c.py": code}
+    found = answers(documents).answer(SymbolsRequest("b.c"))
+    assert isinstance(found, SymbolsResult)
+    assert [(one.path, one.line, one.name) for one in found.symbols] == [
+        ("a.py", 2, "c"),
+        ("b.mk", 1, "b.c"),
+        ("c.py", 2, "c"),
+    ]
+
+
 def test_other_capitals_are_tried_and_said(answerer: Answerer) -> None:
     result = answerer.answer(SymbolsRequest("TASK"))
     assert isinstance(result, SymbolsResult)
