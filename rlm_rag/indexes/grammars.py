@@ -21,10 +21,10 @@ class Grammar:
 
     Without one, the extra's pack has it under the name `pack`, by default its own. `query` names
     the file of its query where that is another language's, `comment` matches how a line begins
-    that is a comment; where these are `tagged`, documentation has tags as XML has. With `inside`
-    the first string of a body is its documentation. With `clauses` several definitions of one name
-    in a row are one; a `preprocessed` text has macros. In `dotted` names a dot is a letter like
-    others.
+    that is a comment; where these are `tagged`, documentation has tags as XML has. It may be a
+    string above as well, behind what `quoted` matches on its line. With `inside` the first string
+    of a body is its documentation. With `clauses` several definitions of one name in a row are
+    one; a `preprocessed` text has macros. In `dotted` names a dot is a letter like others.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Grammar:
     query: str = ""
     comment: bytes = rb"//+[/!<]*"
     tagged: bool = False
+    quoted: bytes = b""
     inside: bool = False
     clauses: bool = False
     preprocessed: bool = False
@@ -44,6 +45,7 @@ class Grammar:
 
 _HASH = rb"#+(?![\[!])[:']?"
 _DASHES = rb"--+[ |]*"
+_AT_DOC = rb"@(?:type)?doc[ \t]+(?:~[sS])?"
 _PARENTHESES = rb"\(\*+"
 
 GRAMMARS = (
@@ -100,11 +102,11 @@ GRAMMARS = (
     Grammar("lua", (".lua",), wheel="tree_sitter_lua", comment=_DASHES),
     Grammar("perl", (".pl", ".pm", ".t"), comment=_HASH),
     Grammar("r", (".r", ".R"), comment=_HASH, dotted=True),
-    Grammar("julia", (".jl",), comment=_HASH),
+    Grammar("julia", (".jl",), comment=_HASH, quoted=rb"(?:@doc )?(?:raw)?"),
     Grammar("haskell", (".hs",), comment=_DASHES, clauses=True),
     Grammar("ocaml", (".ml",), comment=_PARENTHESES),
     Grammar("ocaml_interface", (".mli",), comment=_PARENTHESES),
-    Grammar("elixir", (".ex", ".exs"), comment=_HASH, clauses=True),
+    Grammar("elixir", (".ex", ".exs"), comment=_HASH, clauses=True, quoted=_AT_DOC),
     Grammar("erlang", (".erl", ".hrl"), comment=rb"%+", clauses=True),
     Grammar("dart", (".dart",)),
     Grammar("sql", (".sql",), comment=_DASHES),

@@ -11,7 +11,14 @@ from operator import add
 
 from rlm_rag.indexes.grammars import Grammar
 from rlm_rag.indexes.places import Place, told
-from rlm_rag.indexes.signatures import begins_line, doc_above, doc_inside, signature
+from rlm_rag.indexes.signatures import (
+    begins_line,
+    doc_above,
+    doc_inside,
+    doc_of_module,
+    doc_quoted,
+    signature,
+)
 from rlm_rag.indexes.skeleton import Row
 
 STATE = frozenset(("variable", "constant", "field", "property"))
@@ -120,7 +127,7 @@ def nested(places: Sequence[Place], source: Source) -> Iterator[Row]:
 
 
 def _row(one: Place, kind: str, path: tuple[str, ...], depth: int, source: Source) -> Row:
-    text, starts, grammar = source.text, source.starts, source.grammar
+    text, starts = source.text, source.starts
     row = source.row_at(one.name_start)
     parents = path
     if one.scope:
@@ -130,16 +137,24 @@ def _row(one: Place, kind: str, path: tuple[str, ...], depth: int, source: Sourc
     else:
         last = max(one.end, one.name_end) if kind in _SMALL else -1
         says = signature(text, one.start, one.name_end, one.body, end=one.end, last=last)
-    doc = ""
-    if kind not in _UNDOCUMENTED:
-        if not grammar.inside:
-            first = bisect_right(starts, one.start, 0, row + 1) - 1
-            if begins_line(text, starts[first], one.start):
-                doc = doc_above(source.lines, first, grammar.comment, tagged=grammar.tagged)
-        elif one.body >= 0:
-            doc = doc_inside(text, one.body)
+    doc = "" if kind in _UNDOCUMENTED else _doc(one, row, source)
     end_line = bisect_right(starts, max(one.end - 1, one.name_start), row)
     return row + 1, kind, one.name, says, parents, depth, end_line, doc
+
+
+def _doc(one: Place, row: int, source: Source) -> str:
+    text, lines, grammar = source.text, source.lines, source.grammar
+    if grammar.inside:
+        return doc_inside(text, one.body) if one.body >= 0 else ""
+    first = bisect_right(source.starts, one.start, 0, row + 1) - 1
+    if not begins_line(text, source.starts[first], one.start):
+        return ""
+    if grammar.quoted:
+        said = doc_of_module(text, one.body) if one.kind == "module" and one.body >= 0 else ""
+        said = said or doc_quoted(lines, first, grammar.quoted)
+        if said:
+            return said
+    return doc_above(lines, first, grammar.comment, tagged=grammar.tagged)
 
 
 def _same(one: Place, other: Place) -> bool:

@@ -16,6 +16,7 @@ _BRACKETS = re.compile(rb"[()]|\"(?:[^\"\\\n]|\\.){0,400}\"|'(?:[^'\\\n]|\\.){0,
 _MODIFIERS = re.compile(rb"[ \t]*(?:[\w@$]+[ \t]+)*")
 _ATTRIBUTE = re.compile(rb"\s*(?:@(?!interface\b)[\w.:]+|#?!?\[)")
 _STRING = re.compile(rb"\s*[rRuUbB]{0,2}(\"\"\"|'''|\"|')[ \t]*(?:\\\n)?\s*([^\n]*)")
+_IN_MODULE = re.compile(rb"do\s+@moduledoc[ \t]+(?:~[sS])?" + _STRING.pattern)
 # What may stand before and behind the words of a comment's line.
 _MARKS_BEFORE, _MARKS_BEHIND = "/*#;%!-|( ", " */)=-#"
 _WORD = re.compile(r"\w")
@@ -115,7 +116,16 @@ def begins_line(text: bytes, line: int, start: int) -> bool:
 
 def doc_inside(text: bytes, body: int) -> str:
     """Return the first line of the string that a body begins with, or nothing."""
-    match = _STRING.match(text, body, body + _DOC_BYTES)
+    return _doc_in(_STRING, text, body)
+
+
+def doc_of_module(text: bytes, body: int) -> str:
+    """Return the first line of what a module of Elixir says of itself where its body begins."""
+    return _doc_in(_IN_MODULE, text, body)
+
+
+def _doc_in(string: re.Pattern[bytes], text: bytes, body: int) -> str:
+    match = string.match(text, body, body + _DOC_BYTES)
     if match is None:
         return ""
     quotes, line = match.groups()
@@ -140,6 +150,31 @@ def doc_above(lines: Sequence[bytes], row: int, comment: bytes, *, tagged: bool 
         if _WORD.search(shown):
             return shown
     return ""
+
+
+def doc_quoted(lines: Sequence[bytes], row: int, opening: bytes) -> str:
+    """Return the first line of the string that ends above a row, or attributes there, or nothing.
+
+    `opening` matches what stands before it on its line.
+    """
+    begins = _quoted(opening)
+    least = max(0, row - _DOC_LINES)
+    last = row - 1
+    while last >= least and lines[last].lstrip().startswith(b"@") and not begins.match(lines[last]):
+        last -= 1
+    if last < least or not lines[last].rstrip().endswith(b'"'):
+        return ""
+    at = last
+    if lines[last].strip() == b'"""':
+        at -= 1
+        while at >= least and b'"""' not in lines[at]:
+            at -= 1
+    match = begins.match(lines[at]) if at >= least else None
+    if match is None or (at < last and match[1] != b'"""'):
+        return ""
+    said = (match[2].rstrip().removesuffix(match[1]), *lines[at + 1 : last])
+    shown = (_cut(_words(line)) for line in said)
+    return next((text for text in shown if _WORD.search(text)), "")
 
 
 def comment_text(lines: Sequence[bytes]) -> str:
@@ -179,11 +214,22 @@ def _comment(pattern: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"[ \t]*(?:" + pattern + rb")")
 
 
+@cache
+def _quoted(opening: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"\s*(?:" + opening + rb")(\"\"\"|\")(.*)")
+
+
 def _shown(line: bytes) -> str:
-    text = _plain(line)
+    return _cut(_plain(line))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= MAX_DOC_CHARS else text[: MAX_DOC_CHARS - 1] + "…"
 
 
 def _plain(line: bytes) -> str:
-    words = " ".join(line[:_DOC_BYTES].decode("utf-8", "replace").split())
-    return words.lstrip(_MARKS_BEFORE).rstrip(_MARKS_BEHIND)
+    return _words(line).lstrip(_MARKS_BEFORE).rstrip(_MARKS_BEHIND)
+
+
+def _words(line: bytes) -> str:
+    return " ".join(line[:_DOC_BYTES].decode("utf-8", "replace").split())

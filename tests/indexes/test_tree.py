@@ -165,6 +165,11 @@ def test_a_signature_is_what_is_written_before_the_body(
         ("a.cs", "class A {\n/// <summary>\n/// Said first.\n/// </summary>\nvoid f() {}\n}\n"),
         ("a.cs", 'class A {\n/// <summary>Said <see cref="T:first"/>.</summary>\nvoid f() {}\n}\n'),
         ("a.rs", "/// Said first.\n#[cfg(test)] fn f() {}\n"),
+        ("a.jl", '"Said first."\nf(x) = x\n'),
+        ("a.jl", '"""\n    Said first.\n\nSaid later.\n"""\nfunction f(x) x end\n'),
+        ("a.ex", 'defmodule A do\n  @doc "Said first."\n  @spec f :: 1\n  def f, do: 1\nend\n'),
+        ("a.ex", 'defmodule A do\n  @doc ~S"""\n  Said first.\n  """\n  def f, do: 1\nend\n'),
+        ("a.ex", 'defmodule f do\n  @moduledoc """\n  Said first.\n  """\nend\n'),
     ],
 )
 def test_documentation_gives_its_first_line(path: str, source: str) -> None:
@@ -178,6 +183,9 @@ def test_documentation_gives_its_first_line(path: str, source: str) -> None:
         ("a.swift", "/// Of A.\nstruct A { func f() {} }\n"),
         ("a.proto", "// Of A.\nmessage A { enum f { X = 0; } }\n"),
         ("a.java", "class A {\n  /** Of g. */\n  void g(); void f();\n}\n"),
+        ("a.jl", 'x = ["a",\n"b"]\nf(x) = x\n'),
+        ("a.jl", 'function g(x)\n"b"\nend\nf(x) = x\n'),
+        ("a.ex", 'defmodule A do\n  @x "b"\n  def f, do: 1\nend\n'),
         ("a.js", "// Of A.\nclass A { " + "g() {} " * 200 + "f() {} }\n"),
     ],
 )
@@ -197,6 +205,10 @@ def test_a_comment_above_a_line_is_of_what_begins_it(path: str, source: str) -> 
 )
 def test_a_signature_ends_where_what_it_is_of_does(path: str, source: str, signature: str) -> None:
     assert one_in(path, source, "f").signature == signature
+
+
+def test_brackets_in_quoted_documentation_stay() -> None:
+    assert one_in("a.jl", '"""\n    f(x)\n\nSaid.\n"""\nf(x) = x\n', "f").doc == "f(x)"
 
 
 def test_a_comment_that_an_empty_line_parts_is_of_something_else() -> None:
