@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from rlm_rag.engine.accounted import accounts_for
-from rlm_rag.engine.conditions import filtered
+from rlm_rag.engine.conditions import filtered, lacks_a_value
 from rlm_rag.engine.named_files import globs_named
 from rlm_rag.engine.question import asks_how_many
 from rlm_rag.engine.recipes import is_all_that_is_asked, recipe
@@ -122,11 +122,15 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
         more = "\n  ..." if len(rows) > MAX_ROWS else ""
         of = f", of {wanted.count} files together" if wanted.count > 1 else ""
         around = "" if path.endswith((*_OF_RECORDS, ".json")) else text
+        is_all = is_all_that_is_asked(rows, question, path, text=around)
+        # Told to count all records where it named a value that the first of them have not, a
+        # model counts all.
+        is_safe = is_all or not lacks_a_value(rows, question)
         return FirstLook(
             f"records({name!r}) is a list of dicts{of}:{shown}{more}",
-            begin=recipe(rows, question, name),
+            begin=recipe(rows, question, name) if is_safe else "",
             setup=f"rows = {filtered(rows, question, name)}",
-            answers=not odd and is_all_that_is_asked(rows, question, path, text=around),
+            answers=is_all and not odd,
         )
     outline = await services.looked_up("outline", path=path, budget_chars=OUTLINE_CHARS)
     if _DEFINES.search(outline or ""):

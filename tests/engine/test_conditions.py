@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlm_rag.engine.conditions import filtered
+from rlm_rag.engine.conditions import filtered, lacks_a_value
 
 ROWS = [
     {"id": f"D{n}", "shop": shop, "kind": kind, "note": "The north of it, once more", "price": n}
@@ -51,3 +51,22 @@ def test_a_question_that_names_values_of_every_column_is_left_to_the_model() -> 
 def test_names_of_hostile_columns_stay_strings() -> None:
     rows = [{"'] or exit() #": "north"}] * 2
     assert eval(filtered(rows, "How many of north?", "a.csv"), {"records": lambda _: rows}) == rows
+
+
+@pytest.mark.parametrize(
+    ("question", "lacks"),
+    [
+        ("How many sales have the kind notebook?", True),
+        ("How many books did the shop East End sell?", True),
+        ("What is the largest price of the shops in Oslo?", True),
+        ("How many sales of the shop South have the kind pen?", False),
+        ("How many sales were there in Oslo?", False),
+        ("Which shop sold most pens in Oslo?", False),
+        ("How many different kinds were sold in Oslo?", False),
+        ("What is the id of the largest sale in Oslo?", False),
+    ],
+)
+def test_a_column_that_is_named_without_a_value_that_is_known_is_told(
+    question: str, lacks: bool
+) -> None:
+    assert lacks_a_value(ROWS, question) is lacks
