@@ -7,6 +7,7 @@ asked of a node that its definition does not need.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tree_sitter import Language, Node, Query, QueryCursor
@@ -50,9 +51,10 @@ class PlaceQuery:
     """
 
     def __init__(self, language: Language, source: str, root: str) -> None:
-        anywhere, at_root = Query(language, source), Query(language, source)
+        anywhere = Query(language, source)
         written = source.encode()
         self._kinds: list[str] = []
+        rooted: dict[int, str] = {}
         # A property, which the library's stub calls a method.
         for number in range(anywhere.pattern_count):  # type: ignore[call-overload]
             first = anywhere.start_byte_for_pattern(number)
@@ -62,12 +64,20 @@ class PlaceQuery:
             if len(kinds) != 1:
                 raise ValueError(f"a pattern names one kind, not {sorted(kinds)}: {pattern}")
             self._kinds += kinds
-            other = anywhere if re.match(rf"\(+{root}\b", pattern) else at_root
-            other.disable_pattern(number)
-        self._anywhere, self._at_root = QueryCursor(anywhere), QueryCursor(at_root)
-        # A pattern that begins at the root is tried at every node of the text while it waits for
-        # its next match; of these alone the rest of the tree is left out.
-        self._at_root.set_max_start_depth(0)
+            if re.match(rf"\(+{root}\b", pattern):
+                rooted[number] = pattern
+                anywhere.disable_pattern(number)
+        # Each cursor with the numbers of its patterns. To compile all of them twice would take as
+        # long as to start the process.
+        self._cursors: list[tuple[QueryCursor, Sequence[int]]] = [
+            (QueryCursor(anywhere), range(len(self._kinds)))
+        ]
+        if rooted:
+            at_root = QueryCursor(Query(language, "\n".join(rooted.values())))
+            # A pattern that begins at the root is tried at every node of the text while it waits
+            # for its next match; of these alone the rest of the tree is left out.
+            at_root.set_max_start_depth(0)
+            self._cursors.append((at_root, list(rooted)))
 
     def places(self, root: Node) -> list[Place]:
         """Return each named place once: where patterns agree on it, the first of the file counts.
@@ -75,8 +85,9 @@ class PlaceQuery:
         They are in no order.
         """
         first: dict[int, tuple[int, Captures]] = {}
-        for cursor in (self._at_root, self._anywhere):
-            for number, nodes in cursor.matches(root):
+        for cursor, numbers in self._cursors:
+            for own, nodes in cursor.matches(root):
+                number = numbers[own]
                 named = nodes.get("name")
                 if not named:
                     continue
