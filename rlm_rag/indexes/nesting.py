@@ -147,14 +147,13 @@ def _doc(one: Place, row: int, source: Source) -> str:
     if grammar.inside:
         return doc_inside(text, one.body) if one.body >= 0 else ""
     first = bisect_right(source.starts, one.start, 0, row + 1) - 1
-    if not begins_line(text, source.starts[first], one.start):
-        return ""
+    said = ""
     if grammar.quoted:
         said = doc_of_module(text, one.body) if one.kind == "module" and one.body >= 0 else ""
         said = said or doc_quoted(lines, first, grammar.quoted)
-        if said:
-            return said
-    return doc_above(lines, first, grammar.comment, tagged=grammar.tagged)
+    said = said or doc_above(lines, first, grammar.comment, tagged=grammar.tagged)
+    # Asked last, since most have none.
+    return said if said and begins_line(text, source.starts[first], one.start) else ""
 
 
 def _same(one: Place, other: Place) -> bool:
