@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -25,7 +26,7 @@ def listing(
     and where these do not fit either, by folders further up.
     """
     heads = [f"{corpus.path(number)} ({corpus.line_count(number)} lines)" for number in numbers]
-    used = sum(map(len, heads)) + len(heads) - 1
+    used = _length(heads)
     if used > budget:
         return _by_folder([corpus.path(number) for number in numbers], budget)
     room = min((budget - used) // len(heads) - len(": "), _MOST_NAMES_CHARS)
@@ -71,16 +72,20 @@ def _names(found: Sequence[Definition], room: int) -> str:
 
 
 def _by_folder(paths: Sequence[str], budget: int) -> TextResult:
-    deepest = max(path.count("/") for path in paths)
-    lines: list[str] = []
-    for depth in range(deepest, -1, -1):
-        lines = list(_folders(paths, depth))
-        if sum(map(len, lines)) + len(lines) - 1 <= budget:
-            note = f"{len(paths)} files do not fit in budget_chars={budget}: folders are shown"
-            return TextResult("\n".join(lines), note=note)
+    depths = range(max(path.count("/") for path in paths) + 1)
+    # Folders further down take more room, and a hostile name has thousands of them.
+    fitting = bisect_right(depths, budget, key=lambda depth: _length(list(_folders(paths, depth))))
+    lines = list(_folders(paths, max(0, fitting - 1)))
+    if fitting:
+        note = f"{len(paths)} files do not fit in budget_chars={budget}: folders are shown"
+        return TextResult("\n".join(lines), note=note)
     count = fitting_count(lines, budget)
     note = f"{count} of {len(lines)} folders fit in budget_chars={budget}"
     return TextResult("\n".join(lines[:count]), note=note)
+
+
+def _length(lines: Sequence[str]) -> int:
+    return sum(map(len, lines)) + len(lines) - 1
 
 
 def _folders(paths: Sequence[str], depth: int) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from rlm_rag.indexes.catalogue import Definitions
 from rlm_rag.indexes.listing import fitting_count, listing
@@ -57,17 +58,34 @@ def outline(corpus: PackedCorpus, definitions: Definitions, request: OutlineRequ
 def _fitting(definitions: Sequence[Definition], budget: int) -> tuple[str, str | None]:
     """Return the most that fits, and what must be said of the rest."""
     total = len(definitions)
-    deepest = max(one.depth for one in definitions)
+    plain = _plain_lengths(definitions)
+    deepest = len(plain) - 1
     tries = [(deepest, True, True), (deepest, True, False)]
-    tries += [(depth, False, False) for depth in range(deepest, -1, -1)]
+    if sum(_plain_length(one) for one in definitions) > budget:
+        tries.clear()
+    # A hostile text nests thousands of levels: those that cannot fit are not written out.
+    tries += [(depth, False, False) for depth in range(deepest, 0, -1) if plain[depth] <= budget]
     lines: list[str] = []
-    for depth, with_minor, with_docs in tries:
+    for depth, with_minor, with_docs in [*tries, (0, False, False)]:
         kept = [one.depth <= depth and (with_minor or not _is_minor(one)) for one in definitions]
         lines = list(_entries(definitions, kept, with_docs))
         if sum(map(len, lines)) + len(lines) - 1 <= budget and lines:
             return "\n".join(lines), _said(sum(kept), total, budget)
     text, _ = _cut(lines, budget)
     return text, _said(text.count("\n") + 1 if text else 0, total, budget)
+
+
+def _plain_lengths(definitions: Sequence[Definition]) -> list[int]:
+    """Return for each depth what its entries and those further out take, minor ones left out."""
+    lengths = [0] * (max(one.depth for one in definitions) + 1)
+    for one in definitions:
+        if not _is_minor(one):
+            lengths[one.depth] += _plain_length(one)
+    return list(accumulate(lengths))
+
+
+def _plain_length(one: Definition) -> int:
+    return len(_INDENT) * one.depth + len(one.signature)
 
 
 def _is_minor(one: Definition) -> bool:

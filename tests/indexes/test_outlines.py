@@ -127,6 +127,24 @@ def test_files_that_do_not_fit_are_counted_by_folder(answerer: Answerer) -> None
     assert least.note is not None
 
 
+def test_a_name_of_many_thousand_folders_is_counted_by_those_that_fit(answers: Answers) -> None:
+    deep = "a/" * 50_000 + "x.py"
+    result = answers({deep: "x\n", "a/z.py": "y\n"}).answer(OutlineRequest("**", 50))
+    assert isinstance(result, TextResult)
+    assert result.text == "a/" * 14 + " (1 file)\na/ (1 file)"
+    assert result.note == "2 files do not fit in budget_chars=50: folders are shown"
+
+
+def test_of_many_thousand_levels_those_that_fit_are_shown(answers: Answers) -> None:
+    deep = "function f(){" * 20_000 + "}" * 20_000
+    result = answers({"deep.js": deep}).answer(OutlineRequest("deep.js", 100))
+    assert isinstance(result, TextResult)
+    assert result.text == "1: function f()\n1:   function f()\n1:     function f()\n" + (
+        "1:       function f() [+19996]"
+    )
+    assert result.note == "4 of 20000 entries fit in budget_chars=100, outermost first"
+
+
 def test_only_documents_in_view_are_listed(answerer: Answerer) -> None:
     inside = ("app/server.py", "docs/guide.md")
     text = text_of(answerer, OutlineRequest("**", within=inside)).text
