@@ -232,3 +232,69 @@ def test_words_are_looked_for_where_the_question_has_no_name(
     found = ask_small(openai_server, corpus, question, *replies)
     assert "10: The store room's access code is 7731." in openai_server.prompts[-1]
     assert (found.stop_reason, found.citations[0].status) == ("answered", "located")
+
+
+def test_of_two_blocks_with_an_imagined_output_between_them_the_first_runs(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    kind = "two blocks, and the output between them"
+    good = "```repl\nFINAL(str(len(records('deliveries.csv'))))\n```"
+    found = ask_recorded(openai_server, corpus, kind, "rlm", good)
+    assert "deliveries.csv 302 ['id,day,depot,status,amount,note'" in openai_server.prompts[1]
+    assert "Note: Only the first block was run" in openai_server.prompts[1]
+    assert "ValueError" not in openai_server.prompts[1]
+    assert found.text == "301"
+
+
+def test_who_splits_rows_at_every_comma_was_shown_them_as_dicts_and_gets_no_answer_so(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    good = "```repl\nFINAL(str(len(records('deliveries.csv'))))\n```"
+    found = ask_recorded(openai_server, corpus, "rows split at every comma", "rlm", good)
+    assert "records('deliveries.csv') is a list of dicts:" in openai_server.prompts[0]
+    assert "{'id': 'D000001', 'day': '2023-01-02'" in openai_server.prompts[0]
+    assert "NameError" in openai_server.prompts[1]
+    assert found.text == "301"
+
+
+def test_the_most_frequent_is_shown_to_be_counted_where_the_last_amount_was_taken(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    ask_recorded(openai_server, corpus, "the last amount for the most frequent", "rlm")
+    shown = openai_server.prompts[0]
+    bound = "rows = [r for r in records('deliveries.csv') if r.get('status') == 'delivered']"
+    assert f"This has run already: {bound}" in shown
+    assert "Counter(r['depot'] for r in rows).most_common(1)[0]" in shown
+
+
+def test_of_all_records_that_a_small_model_prints_it_reads_the_ends_and_how_the_largest_is_found(
+    openai_server: OpenAiChatServer,
+) -> None:
+    recorded = RECORDED["all records printed"]
+    lines = (
+        f"2023-01-02 DELIVERED depot={('Dornick', 'Calder')[n % 2]} id=D{n} amount={n * 37} note=x"
+        for n in range(1, 2_000)
+    )
+    good = "```repl\nFINAL(str(max(r['amount'] for r in rows)))\n```"
+    with rlm_rag.load({"deliveries.log": "\n".join(lines) + "\n"}) as log:
+        found = ask_small(openai_server, log, recorded["question"], recorded["reply"], good)
+    assert "best = max(rows, key=lambda r: r['amount'])" in openai_server.prompts[0]
+    output = openai_server.prompts[1].partition("Output:")[2]
+    assert "\n74\n" in output and "\n73926\n" in output
+    assert len(output) < 3_000
+    assert found.text == str(1_998 * 37)
+
+
+def test_a_search_without_the_name_that_is_asked_for_is_made_with_it_where_it_comes_again(
+    openai_server: OpenAiChatServer,
+) -> None:
+    recorded = RECORDED["a search without the name that is asked for"]
+    said = "The access code of the store room in {} is {}.\n"
+    pages = {f"pages/{n:03}.md": said.format(f"Denta{n}", n) for n in range(9)}
+    pages["pages/099.md"] = "Many words of other things.\n" * 20 + said.format("Gorsoldal", 7731)
+    replies = [recorded["reply"]] * 2 + ["It is 7731: `pages/099.md:21`."]
+    with rlm_rag.load(pages) as corpus:
+        found = ask_small(openai_server, corpus, recorded["question"], *replies)
+    assert "7731" not in openai_server.prompts[1]
+    assert "Gorsoldal is 7731" in openai_server.prompts[2]
+    assert found.text == replies[-1]
