@@ -43,8 +43,9 @@ def read_values(source: object) -> tuple[str, Iterator[Entry]]:
 
 
 def _read_mapping(source: Mapping[object, object]) -> Iterator[Entry]:
-    for path, content in source.items():
-        if not isinstance(path, str) or not path or not isinstance(content, str):
+    for number, (path, content) in enumerate(source.items()):
+        _check_path(path, number)
+        if not isinstance(path, str) or not isinstance(content, str):
             raise SourceError(
                 f"A mapping of texts holds {path!r}: {type(content).__name__}.", hint=_FORMS
             )
@@ -66,9 +67,15 @@ def _read_documents(items: Iterator[object]) -> Iterator[Entry]:
             yield Entry(item.path, item.content, item.encoding)
             continue
         path, content = _fields(item, number)
-        if not isinstance(path, str) or not path or not isinstance(content, str):
+        _check_path(path, number)
+        if not isinstance(path, str) or not isinstance(content, str):
             raise SourceError(f"Item {number} is no document: {_describe(item)}.", hint=_FORMS)
         yield Entry(path, content)
+
+
+def _check_path(path: object, number: int) -> None:
+    if isinstance(path, str) and not path:
+        raise SourceError(f"The path of item {number} is empty.", hint="Give each text a name.")
 
 
 def _fields(item: object, number: int) -> tuple[object, object]:

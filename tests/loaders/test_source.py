@@ -56,6 +56,19 @@ def test_values_keep_the_shape_they_came_in() -> None:
     assert contents(name for name in ("x", "y"))[0] == "texts"
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"a": "x", "": "y"},
+        [("a", "x"), ("", "y")],
+        [{"path": "a", "content": "x"}, {"path": "", "content": "y"}],
+    ],
+)
+def test_a_text_whose_path_is_empty_is_refused_for_that(source: object) -> None:
+    with pytest.raises(SourceError, match="The path of item 1 is empty"):
+        load_corpus(source)
+
+
 def test_a_text_is_given_by_name_or_told_by_its_lines_or_its_length(tmp_path: Path) -> None:
     with load_corpus(text="README.md") as corpus:
         assert (corpus.shape, corpus[0].path, corpus[0].content) == (
