@@ -184,7 +184,7 @@ def evict(root: Path, max_bytes: int, *, spared: Path) -> None:
 
 def _described(folder: Path) -> KeptSource:
     paths = list(folder.iterdir())
-    sizes = [path.stat().st_size for path in paths]
+    sizes = [path.lstat().st_size for path in paths]
     about = folder / _ABOUT
     try:
         origin = str(json.loads(about.read_text("ascii"))["origin"])

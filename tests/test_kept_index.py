@@ -68,3 +68,14 @@ def test_a_search_without_a_cache_folder_that_can_be_made_still_finds(
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
     assert searched(source, "backoff") == ["a.py"]
+
+
+def test_links_that_lead_nowhere_beside_what_is_kept_keep_no_index_from_it(
+    cache: Path, source: Path
+) -> None:
+    for folder in (cache / "strange", cache):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "loop").symlink_to("loop")
+    with rlm_rag.load(source) as corpus:
+        assert [hit.path for hit in corpus.search("backoff")] == ["a.py"]
+    assert str(source.resolve()) in [kept.origin for kept in list_kept(cache)]

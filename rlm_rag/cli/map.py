@@ -69,6 +69,9 @@ def map_(
     """
     sources, prompt = split_last(arguments, what="the prompt", example=EXAMPLE)
     out = None if out == Path(STDIN) else out
+    if out is not None:
+        # Raises where the working folder is gone, which is told as such.
+        out.absolute()
     if out is None and not estimate:
         _check_prints(as_json=as_json)
     questioner = _take_questioner(options, sources, prints=out is None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -73,7 +72,9 @@ class Work:
         told = json.dumps(asdict(self.weights))
         done = subprocess.run(
             command(__name__, str(self.packed_path.absolute()), told),
-            input=pickle.dumps(piece),
+            input=json.dumps(
+                piece.to_record() if isinstance(piece, Share) else list(piece)
+            ).encode(),
             capture_output=True,
             env=environment(),
             check=False,
@@ -89,9 +90,10 @@ class Work:
 
 
 def main(packed_path: str, weights: str) -> None:
-    """Build the segment of the piece that is pickled on stdin, and write it to stdout."""
+    """Build the segment of the piece that JSON on stdin tells of, and write it to stdout."""
     end_with_parent()
-    piece: Piece = pickle.loads(sys.stdin.buffer.read())
+    told = json.load(sys.stdin)
+    piece: Piece = Share.from_record(told) if isinstance(told, dict) else told
     with PackedCorpus.open(packed_path) as corpus:
         work = Work(corpus, Weights(**json.loads(weights)))
         ((_, built),) = work.done([piece], alone=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rlm_rag.indexes.terms import separated
 from rlm_rag.packed import PackedCorpus
@@ -45,6 +45,19 @@ class Share:
     begins_within: bool = False
     ends_within: bool = False
     scopes: tuple[Scope, ...] = ()
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON has it, with a character for each byte."""
+        scopes = [(one.indent, one.name.decode("latin-1")) for one in self.scopes]
+        told: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        return told | {"line_end": self.line_end.decode("latin-1"), "scopes": scopes}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Share:
+        """Return the share that a record was made of."""
+        scopes = tuple(Scope(indent, name.encode("latin-1")) for indent, name in record["scopes"])
+        line_end = record["line_end"].encode("latin-1")
+        return cls(**{**record, "line_end": line_end, "scopes": scopes})
 
 
 def share_bytes(size_bytes: int) -> int:

@@ -137,7 +137,7 @@ def test_what_was_parsed_before_changes_no_answer(
     corpus = pack(documents)
 
     def opened() -> Answerer:
-        store = SegmentStore(tmp_path, stamp=stamp_of(Weights()))
+        store = SegmentStore(tmp_path / "kept" / "one", stamp=stamp_of(Weights()))
         return Answerer.of(corpus, store=store, parsers=parsers)
 
     fresh = search(opened(), k=50)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import random
 import re
@@ -27,7 +28,7 @@ from rlm_rag.indexes.pieces import Work
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.sections import SpooledSections
 from rlm_rag.indexes.segment import Segment
-from rlm_rag.indexes.shares import shares_of
+from rlm_rag.indexes.shares import Scope, Share, shares_of
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.indexes.terms import separated
@@ -263,3 +264,9 @@ def test_the_memory_that_it_takes_does_not_grow_with_its_words(pack_file: PackFi
         text=True,
     )
     assert int(done.stdout) < 8 * size_bytes
+
+
+def test_a_share_is_the_same_after_it_was_told_to_another_process() -> None:
+    scopes = (Scope(0, b"Reader"), Scope(4, "gr\u00f6\u00dfe".encode()))
+    share = Share(3, 10, 90, 2, 5, 8, b"\r\n", begins_within=True, scopes=scopes)
+    assert Share.from_record(json.loads(json.dumps(share.to_record()))) == share
