@@ -150,6 +150,9 @@ def list_kept(root: Path) -> list[KeptSource]:
     found = []
     with suppress(FileNotFoundError, NotADirectoryError):
         for folder in root.iterdir():
+            # None of them is a link, which may lead anywhere, or to itself.
+            if folder.is_symlink():
+                continue
             with suppress(FileNotFoundError, NotADirectoryError):
                 found.append(_described(folder))
     return sorted(found, key=lambda one: (-one.used, one.folder))
