@@ -41,7 +41,9 @@ def recipe(rows: Sequence[Mapping[str, Any]], question: str, name: str) -> str:
     named = _named(list(dict.fromkeys(column for row in some for column in row)), question)
     amounts = [column for column in named if _has_numbers(some, column)]
     others = [column for column in named if column not in amounts]
-    found = _of_amounts(some, amounts[0], named[0], question) if amounts else None
+    found = None
+    if amounts:
+        found = _of_amounts(some, _amount_meant(amounts, question), named[0], question)
     if found is None and others:
         found = _of_groups(others[0], question)
     if found is None and asks_how_many(question):
@@ -75,6 +77,17 @@ def is_all_that_is_asked(
         plain = re.sub(rf"\b(?:the|have|has) [a-z]+ (?i:{re.escape(value)})\b", " ", plain)
     known = [name, *free, *values, *named]
     return accounts_for(plain, names=known, which=free[0] if free else None, text=text)
+
+
+def _amount_meant(amounts: Sequence[str], question: str) -> str:
+    """Return the column that is added up or compared: in `the id with the largest amount`, not id.
+
+    It is the first that comes after the words that say so.
+    """
+    for words in (_TOTAL, _MEAN, _LARGEST, _SMALLEST):
+        if said := words.search(question):
+            return next(iter(_named(amounts, question[said.end() :])), amounts[0])
+    return amounts[0]
 
 
 def _of_groups(column: str, question: str) -> tuple[str, str] | None:

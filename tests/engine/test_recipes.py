@@ -43,6 +43,23 @@ def test_a_question_of_records_is_computed(question: str, answer: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the id of the sale with the largest price?", "7"),
+        ("Which id has the lowest price?", "8"),
+        ("For the ids together, what is the total price?", "90 in all"),
+        ("What is the largest id?", "9"),
+    ],
+)
+def test_a_number_that_is_asked_for_is_not_the_one_that_is_compared(
+    question: str, answer: str
+) -> None:
+    rows: list[dict[str, object]] = [{"id": 8, "price": 10}, {"id": 7, "price": 60}]
+    rows.append({"id": 9, "price": 20})
+    assert computed(question, rows=rows) == f"{answer}. Computed in `a.csv:1`."
+
+
+@pytest.mark.parametrize(
     "question",
     [
         *("What did D2 say?", "Which is the largest?", "Who?", ""),

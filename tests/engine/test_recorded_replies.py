@@ -11,6 +11,7 @@ import pytest
 
 import rlm_rag
 from rlm_rag import Answer, SearchableCorpus
+from rlm_rag.engine.doubts import FOUND_NONE
 from tests.servers.loopback import reply
 from tests.servers.openai_chat import OpenAiChatServer
 
@@ -298,3 +299,51 @@ def test_a_search_without_the_name_that_is_asked_for_is_made_with_it_where_it_co
     assert "7731" not in openai_server.prompts[1]
     assert "Gorsoldal is 7731" in openai_server.prompts[2]
     assert found.text == replies[-1]
+
+
+def test_a_count_of_none_by_a_guessed_pattern_is_questioned(
+    openai_server: OpenAiChatServer,
+) -> None:
+    recorded = RECORDED["none found by a condition that was guessed"]
+    good = "```repl\nFINAL(str(len(rows)))\n```"
+    with rlm_rag.load(
+        {"deliveries.csv": "id,status\n" + "1,refused\n2,delivered\n" * 60}
+    ) as corpus:
+        found = ask_small(openai_server, corpus, recorded["question"], recorded["reply"], good)
+    assert FOUND_NONE in openai_server.prompts[1]
+    assert found.text == "60"
+
+
+def test_the_line_that_finds_the_largest_is_shown_where_the_most_frequent_was_taken(
+    openai_server: OpenAiChatServer,
+) -> None:
+    recorded = RECORDED["the most frequent for the largest"]
+    lines = "".join(json.dumps({"id": n, "amount": n * 7 % 101}) + "\n" for n in range(1, 90))
+    rows = "records('deliveries.jsonl')"
+    good = f"```repl\nFINAL(str(max({rows}, key=lambda r: r['amount'])['id']))\n```"
+    with rlm_rag.load({"deliveries.jsonl": lines}) as corpus:
+        found = ask_small(openai_server, corpus, recorded["question"], recorded["reply"], good)
+    assert "best = max(rows, key=lambda r: r['amount'])" in openai_server.prompts[0]
+    # Nothing is above the amount that it guessed, so that its block fails.
+    assert "IndexError" in openai_server.prompts[1]
+    assert found.text == "72"
+
+
+def test_files_of_months_are_shown_as_one_where_one_of_twelve_was_read(
+    openai_server: OpenAiChatServer,
+) -> None:
+    recorded = RECORDED["one month of twelve"]
+    months = {
+        f"deliveries/2023-{month:02}.csv": "id,amount\n"
+        + "".join(f"D{month}{n},{month * 50 + n}\n" for n in range(40))
+        for month in range(1, 13)
+    }
+    rows = "records('deliveries/*.csv')"
+    good = f"```repl\nFINAL(max({rows}, key=lambda r: r['amount'])['id'])\n```"
+    with rlm_rag.load(months) as corpus:
+        found = ask_small(openai_server, corpus, recorded["question"], recorded["reply"], good)
+    assert (
+        "records('deliveries/*.csv') is a list of dicts, of 12 files together:"
+        in (openai_server.prompts[0])
+    )
+    assert found.text == "D1239"
