@@ -41,9 +41,7 @@ def recipe(rows: Sequence[Mapping[str, Any]], question: str, name: str) -> str:
     named = _named(list(dict.fromkeys(column for row in some for column in row)), question)
     amounts = [column for column in named if _has_numbers(some, column)]
     others = [column for column in named if column not in amounts]
-    found = None
-    if amounts:
-        found = _of_amounts(some, _amount_meant(amounts, question), named[0], question)
+    found = _of_amounts(some, amounts, named[0], question) if amounts else None
     if found is None and others:
         found = _of_groups(others[0], question)
     if found is None and asks_how_many(question):
@@ -79,17 +77,6 @@ def is_all_that_is_asked(
     return accounts_for(plain, names=known, which=free[0] if free else None, text=text)
 
 
-def _amount_meant(amounts: Sequence[str], question: str) -> str:
-    """Return the column that is added up or compared: in `the id with the largest amount`, not id.
-
-    It is the first that comes after the words that say so.
-    """
-    for words in (_TOTAL, _MEAN, _LARGEST, _SMALLEST):
-        if said := words.search(question):
-            return next(iter(_named(amounts, question[said.end() :])), amounts[0])
-    return amounts[0]
-
-
 def _of_groups(column: str, question: str) -> tuple[str, str] | None:
     if _DISTINCT.search(question):
         return f"n = len({{r[{column!r}] for r in rows}})", "{n} of them"
@@ -100,22 +87,30 @@ def _of_groups(column: str, question: str) -> tuple[str, str] | None:
 
 
 def _of_amounts(
-    rows: Sequence[Mapping[str, Any]], column: str, asked: str, question: str
+    rows: Sequence[Mapping[str, Any]], amounts: Sequence[str], asked: str, question: str
 ) -> tuple[str, str] | None:
+    for words in (_TOTAL, _MEAN, _LARGEST, _SMALLEST):
+        if said := words.search(question):
+            # In `the id with the largest amount` the one that is compared comes behind the word.
+            column = next(iter(_named(amounts, question[said.end() :])), amounts[0])
+            return _of_amount(rows, column, asked, words)
+    return None
+
+
+def _of_amount(
+    rows: Sequence[Mapping[str, Any]], column: str, asked: str, words: re.Pattern[str]
+) -> tuple[str, str]:
     cell = f"r[{column!r}]"
     have = "rows"
     if any(row.get(column) is None for row in rows):
         have = f"[r for r in rows if r.get({column!r}) is not None]"
-    if _TOTAL.search(question):
+    if words is _TOTAL:
         return f"total = sum({cell} for r in {have})", "{total} in all"
-    if _MEAN.search(question):
+    if words is _MEAN:
         return f"mean = sum({cell} for r in {have}) / len({have})", "{mean} on average"
-    for words, function in ((_LARGEST, "max"), (_SMALLEST, "min")):
-        if words.search(question):
-            best = f"best = {function}({have}, key=lambda r: {cell})"
-            shown = f"{{best[{asked!r}]}}" if asked.isidentifier() else "{best}"
-            return best, shown
-    return None
+    best = f"best = {'max' if words is _LARGEST else 'min'}({have}, key=lambda r: {cell})"
+    shown = f"{{best[{asked!r}]}}" if asked.isidentifier() else "{best}"
+    return best, shown
 
 
 def _named(columns: Iterable[str], question: str) -> list[str]:
