@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from rlm_rag.indexes.atomic import compiled
+
 # To leave less out takes longer than to read it.
 LEAST_BYTES = 16
 # Of a text: to leave less out gains less than it takes to place what is found.
@@ -136,10 +138,10 @@ def _tokens(braces: Braces) -> _Tokens:
     values: list[tuple[int, int | None]] = [(_IS_VALUE, None)] * len(braces.value)
     steps = [(step, holds) for some, step, holds in marked for _ in some]
     return _Tokens(
-        re.compile(b"|".join(written)),
+        compiled(b"|".join(written)),
         [(_GIVES_UP, None), *values, *steps],
-        re.compile(braces.within) if braces.within else None,
-        re.compile(braces.control) if braces.control else None,
+        compiled(braces.within) if braces.within else None,
+        compiled(braces.control) if braces.control else None,
         _CODE if braces.loose else _DEFINITIONS,
     )
 
@@ -210,4 +212,4 @@ def _block(blocks: Blocks) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     # A bound on the lines bounds how often those are read that open blocks without an end.
     lines = rb"(?:(?P=indent)[ \t]++[^\n]*+\n|[ \t]*+\n){1,1000}+"
     block = rb"\n(?P<indent>[ \t]*+)(?:%b)\n(?P<body>%b)(?P=indent)end\b" % (blocks.opening, lines)
-    return re.compile(block), re.compile(blocks.within)
+    return compiled(block), compiled(blocks.within)

@@ -25,6 +25,7 @@ PREPARE_SECONDS = 30.0
 _BATCH = 500
 _PACK = "tree_sitter_language_pack"
 _ANALYSIS = (
+    "atomic",
     "bodies",
     "body_rows",
     "cuts",

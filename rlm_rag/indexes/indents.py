@@ -8,26 +8,27 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from rlm_rag.indexes.atomic import compiled
 from rlm_rag.indexes.bodies import LEAST_BYTES, LEAST_SHARE, Span
 
 # Few functions have as many strings that go on at the margin.
 _MOST_PARTS = 20
 _QUOTES = (b'"""', b"'''")
 
-_DEFINES = re.compile(rb"\n([ \t\f]*+)(?:(?:async[ \t]++)?+(def)|class)[ \t]++(?=\w)")
+_DEFINES = compiled(rb"\n([ \t\f]*+)(?:(?:async[ \t]++)?+(def)|class)[ \t]++(?=\w)")
 _WORDS = rb"\"(?:[^\"\\\n]|\\.){0,200}+\"|'(?:[^'\\\n]|\\.){0,200}+'|#[^\n]*+"
 _FLAT = rb"\((?:[^()\"'#]++|%b)*+\)" % _WORDS
 _DEEP = rb"\((?:[^()\"'#]++|%b|%b)*+\)" % (_WORDS, _FLAT)
 _PARAMETERS = rb"\((?:[^()\"'#]++|%b|%b)*+\)" % (_WORDS, _DEEP)
 _BLANK = rb"[ \t\f\r]*+(?:#[^\n]*+)?+\n"
 # From the name of a function to its body; the group is what the body's first line begins with.
-_HEADER = re.compile(
+_HEADER = compiled(
     rb"\w++[ \t]*+(?:\[[^()\"'#:\n]{0,200}+\][ \t]*+)?+%b(?:[ \t]*+->(?:[^:\"'#]|%b){0,500}+)?+"
     rb"[ \t]*+:%b(?:%b)*+([ \t]++)(?=[^\s#])" % (_PARAMETERS, _WORDS, _BLANK, _BLANK)
 )
 # A type may be named in a body, where one simple statement may stand behind another.
-_NAMES_TYPE = re.compile(rb"\btype[ \t]++\w++[ \t]*+[=\[]")
-_STRINGS = re.compile(
+_NAMES_TYPE = compiled(rb"\btype[ \t]++\w++[ \t]*+[=\[]")
+_STRINGS = compiled(
     rb'"""[^"\\]*+(?:(?:\\[\s\S]|"(?!""))[^"\\]*+)*+"""'
     rb"|'''[^'\\]*+(?:(?:\\[\s\S]|'(?!''))[^'\\]*+)*+'''"
     rb"|\"[^\"\\\n]*+(?:\\[\s\S][^\"\\\n]*+)*+\"|'[^'\\\n]*+(?:\\[\s\S][^'\\\n]*+)*+'|#[^\n]*+"
@@ -92,4 +93,4 @@ def _behind_string(text: bytes, start: int, limit: int, at: int) -> int:
 
 @lru_cache(maxsize=100)
 def _lines(margin: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"[^\n]*+(?:\n(?:%b)*+%b[^\n]*+)*+" % (_BLANK, re.escape(margin)))
+    return compiled(rb"[^\n]*+(?:\n(?:%b)*+%b[^\n]*+)*+" % (_BLANK, re.escape(margin)))

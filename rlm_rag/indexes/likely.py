@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from rlm_rag.indexes.atomic import compiled
 from rlm_rag.indexes.definitions import definition_at, heading_markup, scannable
 from rlm_rag.indexes.grammars import grammar_of
 from rlm_rag.indexes.languages import language_of
@@ -22,8 +23,8 @@ _SET = rb"(?=\s*+(?:=(?!=)|[/\"'`]))"
 # In Python a name is defined behind one of three words, or before what it is set to, alone or as
 # one of several. What a grammar passes over may stand between.
 _BLANK = rb"[\s\\\x80-\xff]"
-_BEFORE = re.compile(rb"\b(?:def|class|type)(?:%s|#[^\n]*+\n)++\Z" % _BLANK)
-_BEHIND = re.compile(rb"%s{0,200}+(?:=(?!=)|:(?!=)|%s|(,))" % (_BLANK, _BLANK))
+_BEFORE = compiled(rb"\b(?:def|class|type)(?:%s|#[^\n]*+\n)++\Z" % _BLANK)
+_BEHIND = compiled(rb"%s{0,200}+(?:=(?!=)|:(?!=)|%s|(,))" % (_BLANK, _BLANK))
 _BEFORE_BYTES = 200
 # Of a longer line it is not told what a comma parts.
 _LINE_BYTES = 2000

@@ -7,8 +7,9 @@ stand; whatever is blanked becomes spaces, so that all offsets and lines stay as
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
+
+from rlm_rag.indexes.atomic import compiled
 
 Span = tuple[int, int]
 
@@ -18,7 +19,7 @@ _BRACKETS = rb"\((?:%b)?+\)" % _WITHIN
 _CALLED = _NAME + rb"(?:%b)?+" % _BRACKETS
 
 # Between the keyword and the name, as in `class EXPORT Name {`.
-_BEFORE_NAME = re.compile(
+_BEFORE_NAME = compiled(
     rb"[ \t\n;](?:class|struct|union|enum)[ \t\n]+"
     rb"((?:[A-Z_][A-Z0-9_]{2,60}(?:\([^()\n]{0,100}\))?[ \t\n]+){1,3})"
     rb"(?=[A-Za-z_][\w:]{0,200}[ \t\n]*(?:final\b[ \t\n]*)?[:{<;])"
@@ -71,7 +72,7 @@ _NO_PARAMETER = rb"%b\((?:%b(?:\s*+,\s*+%b){0,9}+)?+((?=[^)])%b)\)(?=\s*+[{;])" 
 _BEHIND_NAMESPACE = rb"namespace[ \t]++\w++[ \t]++(%b)(?=\s*+\{)" % _CALLED
 _MADE = rb"(extern\stemplate\b[^;{}]{0,500}+;)"
 # Most lines do not begin with a name; so it is looked for once.
-_LINES = re.compile(
+_LINES = compiled(
     rb"\n[ \t]*+(?:%b|%b|(?=[A-Z_][A-Z0-9_]{2})(?:%b)|%b)"
     % (
         *(_MADE, _BEHIND_NAMESPACE),
@@ -85,7 +86,7 @@ _LINES = re.compile(
 # As in `void CALLBACK f(int x);`. Few texts have such, and those have one of these.
 _LINE_BYTES = 300
 _CONVENTIONS = (b"API", b"CALL", b"EXPORT")
-_BEHIND_TYPE = re.compile(
+_BEHIND_TYPE = compiled(
     rb"[ \t]*+(?:\w++[ \t*]++){1,4}?"
     rb"(?<!\bnew )(?<!\belse )(?<!\bconst )(?<!\bcase )(?<!\bstatic )(?<!\bextern )(?<!\binline )"
     rb"(?<!\breturn )(?<!\bstruct )(?<!\benum )(?<!\bclass )(?<!\bunion )(?<!\bvirtual )"
@@ -99,14 +100,14 @@ _TELLING = (
     rb"|NORETURN|COLD|MUST_USE|UNUSED|NODISCARD))"
 )
 _SEVERAL = rb"%b(?:\s++%b){0,5}+" % (_CALLED, _CALLED)
-_BEHIND_BRACKETS = re.compile(
+_BEHIND_BRACKETS = compiled(
     rb"\)[ \t&]*+(?:\n[ \t]++)?+"
     rb"(?:(?:const|noexcept|override|final)\b[ \t&]*+(?:\n[ \t]++)?+){0,3}+"
     rb"(?:(%b)(?=\s*+(?:[{:]|(?:const|noexcept|override|final)\b|->))|(%b)(?=\s*+[;=]))"
     % (_SEVERAL, _TELLING + _SEVERAL)
 )
 # What a compiler is told beside the language; begins with a literal, which is found fast.
-_ATTRIBUTE = re.compile(
+_ATTRIBUTE = compiled(
     rb"__(?:attribute__[ \t]*\(\([^\n]{0,200}?\)\)|declspec[ \t]*\([^()\n]{0,100}\)"
     rb"|(?:inline|inline__|restrict|extension__|cdecl|stdcall|fastcall|thread)\b)"
 )
