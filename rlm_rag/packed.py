@@ -158,25 +158,21 @@ class PackedCorpus:
 
     def paths(self) -> Iterator[str]:
         """Yield every path, in the documents' order."""
-        return (_decode(row[0]) for row in self.rows(range(self._count)))
+        rows = ROW.iter_unpack(self.rows(range(self._count)))
+        return (_decode(self._slice(row[0], row[1], self._rows_at)) for row in rows)
 
-    def rows(self, numbers: range) -> Iterator[tuple[memoryview, int, str | None, int, bytes]]:
-        """Yield of documents that follow one another what `PackedWriter` writes of each.
-
-        Its path, the length of its content, its encoding, its lines and its digest.
-        """
+    def rows(self, numbers: range) -> memoryview:
+        """Return the rows of documents that follow one another, as the file holds them."""
         if not numbers:
-            return
+            return self._view[:0]
+        self._row(numbers[0])
         self._row(numbers[-1])
-        self.encoding(numbers[0])
-        encodings: tuple[str | None, ...] = self._encodings or ()
         start = self._rows_at + numbers.start * ROW.size
-        rows = self._view[start : start + len(numbers) * ROW.size]
-        for place, length, encoding, _, size, lines, digest in ROW.iter_unpack(rows):
-            if encoding >= len(encodings):
-                raise _damaged("a document's encoding has no name")
-            path = self._slice(place, length, self._rows_at)
-            yield path, size, encodings[encoding], lines, digest
+        return self._view[start : start + len(numbers) * ROW.size]
+
+    def names(self, start: int, size: int) -> memoryview:
+        """Return the paths that lie one after the other in a stretch, as the file holds them."""
+        return self._slice(start, size, self._rows_at)
 
     def contents(self, numbers: range) -> memoryview:
         """Return the contents of documents that follow one another, as one; none has holes."""
@@ -268,11 +264,14 @@ class PackedCorpus:
 
     def encoding(self, number: int) -> str | None:
         """Return what a document's bytes were decoded from; None where it came as text."""
+        return self.encoding_name(self._row(number)[2])
+
+    def encoding_name(self, place: int) -> str | None:
+        """Return what the number of an encoding in a row stands for."""
         if self._encodings is None:
             end = len(self._view) - TRAILER.size
             names = _decode(self._view[self._encodings_at : end]).split("\n")
             self._encodings = tuple(name or None for name in names)
-        place: int = self._row(number)[2]
         if place >= len(self._encodings):
             raise _damaged("a document's encoding has no name")
         return self._encodings[place]

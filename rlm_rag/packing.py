@@ -6,23 +6,15 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from hashlib import sha256
+from io import RawIOBase
 from itertools import chain, islice
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from rlm_rag.errors import PackedCorpusError, SourceError
+from rlm_rag.errors import PackedCorpusError
 from rlm_rag.lines import count_lines
-from rlm_rag.packed import (
-    MAGIC,
-    ORDER,
-    ROW,
-    SHAPES,
-    TRAILER,
-    PackedCorpus,
-    document_digest,
-    encode,
-)
+from rlm_rag.packed import MAGIC, SHAPES, PackedCorpus, document_digest, encode
+from rlm_rag.packed_tables import PackedTables
 
 _WRITE_BUFFER_BYTES = 1 << 20
 # In pieces, so that an interrupt is heard between them.
@@ -158,21 +150,7 @@ class PackedWriter:
         ValueError: `shape` is not one of `SHAPES`.
     """
 
-    __slots__ = (
-        "_buffer",
-        "_digest",
-        "_encodings",
-        "_fd",
-        "_line_total",
-        "_marks",
-        "_offset",
-        "_partial",
-        "_path",
-        "_path_bytes",
-        "_paths",
-        "_rows",
-        "_shape",
-    )
+    __slots__ = ("_block", "_buffer", "_fd", "_marks", "_partial", "_path", "_shape", "_tables")
 
     def __init__(
         self, path: str | os.PathLike[str], *, shape: str = "documents", holes: bool = False
@@ -182,15 +160,10 @@ class PackedWriter:
         self._shape = shape
         self._path = os.fspath(path)
         self._partial = f"{self._path}.{os.getpid()}.partial"
-        self._digest = sha256()
-        self._encodings: dict[str | None, int] = {None: 0}
-        self._paths: dict[bytes, int] = {}
-        self._rows = bytearray()
+        self._tables = PackedTables()
         self._marks: bytearray | None = bytearray() if holes else None
-        self._path_bytes = 0
-        self._line_total = 0
-        self._offset = 0
         self._buffer = bytearray()
+        self._block: bytearray | None = None
         self._fd: int | None = None
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -209,7 +182,7 @@ class PackedWriter:
         """
         if self._fd is None:
             raise ValueError("this packed corpus is closed")
-        if encoding not in self._encodings and not _is_codec_name(encoding):
+        if not _is_codec_name(encoding):
             raise ValueError(f"not the name of an encoding: {encoding!r}")
         name = encode(path)
         body = content.data if isinstance(content, Utf8Text) else encode(content)
@@ -233,8 +206,13 @@ class PackedWriter:
             corpus.digest(number),
         )
 
-    def copy_all(self, corpus: PackedCorpus, numbers: range) -> None:
+    def copy_all(
+        self, corpus: PackedCorpus, numbers: range, *, file: RawIOBase | None = None
+    ) -> None:
         """Append documents of another packed corpus that follow one another, as they are.
+
+        What is long is read from `file`, if that is given and its file: half of what it takes to
+        map the file and write from there.
 
         Raises:
             SourceError: a document of one's path was added before.
@@ -247,15 +225,14 @@ class PackedWriter:
             return
         if self._fd is None:
             raise ValueError("this packed corpus is closed")
-        contents, before = corpus.contents(numbers), self._offset
-        for name, size, encoding, lines, digest in corpus.rows(numbers):
-            self._append_row(bytes(name), size, encoding, lines, digest)
-            self._offset += size
-        if self._offset - before != len(contents):
-            raise PackedCorpusError("The packed corpus is damaged: its contents have gaps.")
+        contents = corpus.contents(numbers)
+        self._tables.add_all(corpus, numbers)
+        if file is None or len(contents) < _WRITE_BUFFER_BYTES:
+            self._write(contents)
+            return
         try:
             self._flush()
-            self._write_through(contents)
+            self._write_from(file, corpus.place(numbers[0]), len(contents))
         except OSError as error:
             self._discard()
             raise self._failure(error) from error
@@ -277,8 +254,7 @@ class PackedWriter:
             self._discard()
             raise self._failure(error) from error
         name, size = encode(told.path), told.size_bytes
-        self._append_row(name, size, told.encoding, told.line_count, told.digest)
-        self._offset += size
+        self._tables.add(name, size, told.encoding, told.line_count, told.digest)
         self._marks.append(0)
 
     def so_far(self) -> SoFar:
@@ -291,7 +267,8 @@ class PackedWriter:
         if self._fd is None:
             raise ValueError("this packed corpus is closed")
         self._flush()
-        return SoFar(self._partial, self._offset, self._tables(), len(self._paths))
+        tables = self._tables
+        return SoFar(self._partial, tables.end, self._encoded_tables(), len(tables))
 
     def close(self) -> None:
         """Finish the file and move it to its path; idempotent.
@@ -302,7 +279,7 @@ class PackedWriter:
         if self._fd is None:
             return
         try:
-            self._write(self._tables())
+            self._write(self._encoded_tables())
             self._flush()
             descriptor, self._fd = self._fd, None
             os.close(descriptor)
@@ -340,33 +317,15 @@ class PackedWriter:
     def _append(
         self, name: bytes, body: bytes | memoryview, encoding: str | None, lines: int, digest: bytes
     ) -> None:
-        self._append_row(name, len(body), encoding, lines, digest)
+        self._tables.add(name, len(body), encoding, lines, digest)
         self._write(body)
         if self._marks is not None:
             self._marks.append(1)
-
-    def _append_row(
-        self, name: bytes, size: int, encoding: str | None, lines: int, digest: bytes
-    ) -> None:
-        if name in self._paths:
-            path = name.decode("utf-8", "surrogatepass")
-            raise SourceError(
-                f"Two documents have the path {path!r}.", hint="Give each document its own path."
-            )
-        self._digest.update(digest)
-        number = self._encodings.setdefault(encoding, len(self._encodings))
-        self._paths[name] = len(self._paths)
-        # Counted from the first path, whose own place is known at the end.
-        place = self._path_bytes
-        self._rows += ROW.pack(place, len(name), number, self._offset, size, lines, digest)
-        self._path_bytes += len(name)
-        self._line_total += lines
 
     def _write(self, data: bytes | bytearray | memoryview) -> None:
         is_large = len(data) > _WRITE_THROUGH_BYTES
         if not is_large:
             self._buffer += data
-        self._offset += len(data)
         if is_large or len(self._buffer) >= _WRITE_BUFFER_BYTES:
             try:
                 self._flush()
@@ -382,6 +341,18 @@ class PackedWriter:
         while done < len(data):
             done += os.write(self._fd, data[done : done + _WRITE_THROUGH_BYTES])
 
+    def _write_from(self, file: RawIOBase, start: int, size: int) -> None:
+        """Write a stretch of another file, by way of a block that stays near the processor."""
+        file.seek(start)
+        self._block = self._block or bytearray(_WRITE_BUFFER_BYTES)
+        with memoryview(self._block) as block:
+            while size:
+                count = file.readinto(block[:size])
+                if not count:
+                    raise PackedCorpusError("The packed corpus is damaged: its end is missing.")
+                self._write_through(block[:count])
+                size -= count
+
     def _flush(self) -> None:
         assert self._fd is not None
         done = 0
@@ -393,25 +364,8 @@ class PackedWriter:
             # Whoever asked for `so_far` may go on after an error, and write what is left later.
             del self._buffer[:done]
 
-    def _tables(self) -> bytearray:
-        """Return all that follows the contents, where these end here."""
-        content_end = self._offset
-        tables = bytearray(self._marks or b"")
-        paths_offset = content_end + len(tables)
-        tables += b"".join(self._paths)
-        rows_offset = content_end + len(tables)
-        for place, *rest in ROW.iter_unpack(self._rows):
-            tables += ROW.pack(paths_offset + place, *rest)
-        order_offset = content_end + len(tables)
-        for name in sorted(self._paths):
-            tables += ORDER.pack(self._paths[name])
-        encodings_offset = content_end + len(tables)
-        tables += "\n".join(name or "" for name in self._encodings).encode()
-        offsets = (paths_offset, rows_offset, order_offset, encodings_offset)
-        totals = (len(self._paths), content_end - len(MAGIC), self._line_total)
-        shape, digest = self._shape.encode("ascii"), self._digest.digest()
-        tables += TRAILER.pack(*totals, *offsets, shape, digest, MAGIC)
-        return tables
+    def _encoded_tables(self) -> bytearray:
+        return self._tables.encoded(self._shape, self._marks or b"")
 
     def _discard(self) -> None:
         descriptor, self._fd = self._fd, None

@@ -20,6 +20,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "lines",
         "counts",
         "packed",
+        "packed_tables",
         "packing",
         "holes",
         "globs",

@@ -80,6 +80,71 @@ def test_what_is_taken_from_another_file_is_as_if_it_were_added(
         assert (folder / "packed").read_bytes() == write(folder / "plain", plain).read_bytes()
 
 
+ENCODINGS = st.sampled_from([None, "utf-8", "latin-1", "cp1251"])
+
+
+@given(
+    documents=st.dictionaries(ANY_TEXT, st.tuples(ANY_TEXT, ENCODINGS), max_size=8),
+    first=st.dictionaries(ANY_TEXT.map("new {}".format), st.tuples(ANY_TEXT, ENCODINGS)),
+    run=st.tuples(st.integers(0, 8), st.integers(0, 8)),
+)
+def test_rows_taken_together_are_as_if_each_document_were_added(
+    tmp_path_factory: pytest.TempPathFactory,
+    documents: dict[str, tuple[str, str | None]],
+    first: dict[str, tuple[str, str | None]],
+    run: tuple[int, int],
+) -> None:
+    folder = tmp_path_factory.mktemp("packed")
+    pack(((name, *told) for name, told in documents.items()), folder / "before")
+    numbers = range(*run)[: len(documents) - run[0]] if run[0] < len(documents) else range(0)
+    with (
+        PackedCorpus.open(folder / "before") as before,
+        (folder / "before").open("rb", 0) as file,
+        PackedWriter(folder / "together") as together,
+        PackedWriter(folder / "each") as each,
+    ):
+        for writer in (together, each):
+            for name, (content, encoding) in first.items():
+                writer.add(name, content, encoding=encoding)
+        together.copy_all(before, numbers, file=file)
+        for name in list(documents)[numbers.start : numbers.stop]:
+            content, encoding = documents[name]
+            each.add(name, content, encoding=encoding)
+    assert (folder / "together").read_bytes() == (folder / "each").read_bytes()
+
+
+def test_a_long_stretch_is_copied_from_a_file_byte_for_byte(tmp_path: Path) -> None:
+    documents = {f"{number}.py": f"{number}\n" * (300_000 + number) for number in range(4)}
+    path = write(tmp_path / "before", documents)
+    with PackedCorpus.open(path) as before, path.open("rb", 0) as file:
+        with PackedWriter(tmp_path / "part") as writer:
+            writer.add("a", "b")
+            writer.copy_all(before, range(1, 4), file=file)
+        documents = {"a": "b", **{name: documents[name] for name in list(documents)[1:]}}
+        assert (tmp_path / "part").read_bytes() == write(tmp_path / "x", documents).read_bytes()
+
+
+def test_a_file_that_is_shorter_than_it_was_is_damaged(tmp_path: Path) -> None:
+    path = write(tmp_path / "before", {"a": "x" * 5_000_000})
+    (tmp_path / "cut").write_bytes(path.read_bytes()[:2_000_000])
+    with PackedCorpus.open(path) as before, (tmp_path / "cut").open("rb", 0) as file:
+        writer = PackedWriter(tmp_path / "part")
+        with pytest.raises(PackedCorpusError, match="its end is missing"):
+            writer.copy_all(before, range(1), file=file)
+        writer.abort()
+
+
+def test_a_path_taken_twice_from_another_file_is_refused(tmp_path: Path) -> None:
+    with (
+        PackedCorpus.open(write(tmp_path / "before", {"a": "1", "b": "2", "c": "3"})) as before,
+        pytest.raises(SourceError, match="'b'"),
+        PackedWriter(tmp_path / "twice") as writer,
+    ):
+        writer.add("b", "2")
+        writer.copy_all(before, range(3))
+    assert not (tmp_path / "twice").exists()
+
+
 def test_shape_and_encodings_are_kept(tmp_path: Path) -> None:
     with PackedWriter(tmp_path / "c", shape="mapping") as writer:
         writer.add("a", "x", encoding="utf-8-sig")

@@ -219,7 +219,7 @@ class _Amending:
         comes = self._coming()
         if comes is None or len(packed) + len(self.new_texts) == len(self.dropped):
             return None
-        places, found = _write(packed, self.texts, self.dropped, comes, packed_path)
+        places, found = _write(self.before, self.texts, self.dropped, comes, packed_path)
         documents = places if self.dropped or comes else None
         rows = RowChanges(self.statuses, self.gone, self.new, documents, found)
         return Amended(self._outcome_now(), rows, True)
@@ -269,7 +269,7 @@ def _holds(packed: PackedCorpus, number: int, entry: Entry) -> bool:
 
 
 def _write(
-    packed: PackedCorpus,
+    before: KeptCorpus,
     texts: Mapping[int, Entry],
     dropped: Collection[int],
     comes: Mapping[int, Sequence[Entry]],
@@ -278,10 +278,12 @@ def _write(
     """Write the documents that there are now; return what the numbers of the old and new are."""
     places: list[int] = []
     found: dict[str, int] = {}
-    with PackedWriter(packed_path, shape=packed.shape) as writer:
+    packed = before.packed
+    shape = packed.shape
+    with before.path.open("rb", 0) as file, PackedWriter(packed_path, shape=shape) as writer:
         done = written = 0
         for number in sorted({*texts, *dropped, *comes, len(packed)}):
-            writer.copy_all(packed, range(done, number))
+            writer.copy_all(packed, range(done, number), file=file)
             places.extend(range(written, written + number - done))
             written += number - done
             for entry in comes.get(number, ()):

@@ -57,6 +57,7 @@ _SOURCES = (
     "lines.py",
     "own_folders.py",
     "packed.py",
+    "packed_tables.py",
     "packing.py",
     "traits.py",
 )
