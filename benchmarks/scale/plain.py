@@ -39,7 +39,7 @@ def measure(*, files: int, total_bytes: int, queries: Sequence[str], keep: Path 
 
     With `keep` a tree that is there is taken as it is.
     """
-    with _folder(keep) as folder:
+    with working_folder(keep) as folder:
         tree, cache = folder / "tree", folder / "cache"
         if not tree.exists():
             make_tree(tree, files=files, total_bytes=total_bytes)
@@ -61,8 +61,15 @@ def measure(*, files: int, total_bytes: int, queries: Sequence[str], keep: Path 
         _ask(tree, queries)
 
 
+def ask_again(keep: Path, queries: Sequence[str]) -> None:
+    """Ask once more, in a process that has met no term, what `measure` has left in `keep`."""
+    os.environ["XDG_CACHE_HOME"] = str(keep / "cache")
+    _ask(keep / "tree", queries)
+
+
 @contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
+def working_folder(keep: Path | None) -> Iterator[Path]:
+    """A folder to work in: `keep`, or one that goes at the end."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         yield keep

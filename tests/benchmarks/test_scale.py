@@ -27,6 +27,21 @@ def test_one_index_is_measured_without_ray(capsys: pytest.CaptureFixture[str]) -
     assert row.startswith("| whole | ")
 
 
+def test_rows_that_the_folder_has_are_not_measured_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--megabytes", "1", "--shards", "", "--keep", str(tmp_path)]
+    main(arguments)
+    *_, first = capsys.readouterr().out.splitlines()
+    main(arguments)
+    *_, second = capsys.readouterr().out.splitlines()
+    assert second == first
+    (tmp_path / "whole.json").unlink()
+    main(arguments)
+    *_, third = capsys.readouterr().out.splitlines()
+    assert third != first
+
+
 def test_small_files_are_as_many_and_as_large_as_asked_for(tmp_path: Path) -> None:
     done = make_tree(tmp_path, files=120, total_bytes=600_000)
     sizes = [path.stat().st_size for path in tmp_path.rglob("*.py")]
