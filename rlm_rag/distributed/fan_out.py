@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any
 
 import ray
-from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from rlm_rag.distributed.desk import Desk, Terms
 from rlm_rag.distributed.ray_host import RayLine, WorkHost
-from rlm_rag.distributed.ray_shards import nodes_up
+from rlm_rag.distributed.ray_shards import DIED, nodes_up
 from rlm_rag.distributed.remote import RemoteAccount
 from rlm_rag.distributed.work import (
     Account,
@@ -113,7 +113,7 @@ class FanOut:
             try:
                 async with self._copied(host, copy):
                     return await self._done(host, made(), listener)
-            except RayActorError:
+            except DIED:
                 await self._lose(node, host)
             finally:
                 self._working[node] -= 1

@@ -75,6 +75,8 @@ class GatheringAnswerer:
         """
         if isinstance(request, LoadRequest):
             return self._loaded
+        # Not while it is answered: a part of the answer would be without them, and not say so.
+        self._shards.renew()
         while True:
             try:
                 result = self._answerer.answer(request)

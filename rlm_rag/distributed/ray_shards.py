@@ -12,7 +12,14 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.exceptions import (
+    GetTimeoutError,
+    NodeDiedError,
+    ObjectLostError,
+    RayActorError,
+    RayError,
+    RayTaskError,
+)
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from rlm_rag.distributed.part_loading import PlaceSource, part_name
@@ -25,6 +32,9 @@ from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.packed import PackedCorpus
 
 R = TypeVar("R")
+
+DIED = (RayActorError, NodeDiedError, ObjectLostError)
+"""What is raised where a process or node died, also with an answer that it still held."""
 
 # Sent at once: two of them wait for each shard at most.
 _BATCH_BYTES = 8 << 20
@@ -76,9 +86,13 @@ class RayShards:
         return len(self._numbers)
 
     def lost(self) -> Mapping[int, str]:
-        """Return the shards that are lost, each with the reason."""
+        """Return the shards that are lost, each with the reason; until `renew` none comes back."""
+        return {at: why for at, (why, _) in self._lost.items()}
+
+    def renew(self) -> None:
+        """Have lost shards tried again whose time has come."""
         now = time.monotonic()
-        return {at: why for at, (why, until) in self._lost.items() if now < until}
+        self._lost = {at: one for at, one in self._lost.items() if now < one[1]}
 
     def adopt(self, actors: Mapping[int, tuple[Any, str]]) -> None:
         """Take over actors that have loaded their documents, and the nodes that they are on.
@@ -99,9 +113,7 @@ class RayShards:
             ShardsLost: shards were lost meanwhile.
             RetrievalError: a request cannot be answered, or takes too long.
         """
-        lost = self.lost()
-        self._lost = {at: one for at, one in self._lost.items() if at in lost}
-        left = {at: request for at, request in requests.items() if at not in lost}
+        left = {at: request for at, request in requests.items() if at not in self._lost}
         found: dict[int, R] = {}
         for attempt in range(1, _TRIES + 1):
             self._start([at for at in left if at not in self._actors], attempt)
@@ -109,7 +121,7 @@ class RayShards:
             for at, reference in asked.items():
                 try:
                     found[at] = cast(R, got(reference))
-                except RayActorError:
+                except DIED:
                     self._end(at)
                 except GetTimeoutError as error:
                     self._end(at)

@@ -137,7 +137,11 @@ class Shards(Protocol):
         ...
 
     def lost(self) -> Mapping[int, str]:
-        """Return the shards that are lost, each with the reason."""
+        """Return the shards that are lost, each with the reason; until `renew` none comes back."""
+        ...
+
+    def renew(self) -> None:
+        """Have lost shards tried again whose time has come."""
         ...
 
     def __len__(self) -> int:

@@ -40,8 +40,11 @@ def nodes(count: int) -> Iterator[Any]:
         patch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", False)
         options = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
         cluster = Nodes(initialize_head=True, head_node_args=options)
-        cluster.others = [cluster.add_node(**options) for _ in range(count - 1)]
-        yield cluster
-        # This process may have joined it, and can be on one cluster at a time.
-        leave_cluster()
-        cluster.shutdown()
+        try:
+            # On a machine that is busy one may take longer to start than Ray waits.
+            cluster.others = [cluster.add_node(**options) for _ in range(count - 1)]
+            yield cluster
+        finally:
+            # This process may have joined it, and can be on one cluster at a time.
+            leave_cluster()
+            cluster.shutdown()

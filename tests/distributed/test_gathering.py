@@ -73,8 +73,17 @@ PATHS = (
 )
 CORPORA = st.dictionaries(st.sampled_from(PATHS), TEXTS, min_size=1)
 GLOBS = st.sampled_from([None, "*.py", "src/**", "none/*", "cmd/"])
+WITHIN = st.sampled_from(
+    [None, (), ("src/load.py", "README.md"), ("cmd/main.go", "guide.pdf#page=2", "absent.py")]
+)
 REQUESTS: st.SearchStrategy[AnyRequest] = st.one_of(
-    st.builds(SearchRequest, st.sampled_from(["load", "size of Reader"]), st.integers(1, 9), GLOBS),
+    st.builds(
+        SearchRequest,
+        st.sampled_from(["load", "size of Reader"]),
+        st.integers(1, 9),
+        GLOBS,
+        WITHIN,
+    ),
     st.builds(
         GrepRequest,
         st.sampled_from(["load", "L?oad", r"\bsize\b", "(", "^$"]),
@@ -82,17 +91,20 @@ REQUESTS: st.SearchStrategy[AnyRequest] = st.one_of(
         path_glob=GLOBS,
         before=st.integers(0, 2),
         ignore_case=st.booleans(),
+        within=WITHIN,
     ),
     st.builds(
         SymbolsRequest,
         st.sampled_from([*NAMES, "READER", "Reader.parse", "absent"]),
         GLOBS,
         st.booleans(),
+        WITHIN,
     ),
     st.builds(
         OutlineRequest,
         st.sampled_from(["load.py", "src/reader.py", "src", "*.go", "guide.pdf", "nowhere.py"]),
         st.sampled_from([None, 40, 400]),
+        WITHIN,
     ),
     st.builds(
         ReadRequest,
@@ -100,10 +112,13 @@ REQUESTS: st.SearchStrategy[AnyRequest] = st.one_of(
         st.sampled_from([1, 3, 90]),
     ),
     st.builds(
-        RepoMapRequest, st.sampled_from([None, "load", "src/load.py"]), st.sampled_from([60, 4000])
+        RepoMapRequest,
+        st.sampled_from([None, "load", "src/load.py"]),
+        st.sampled_from([60, 4000]),
+        WITHIN,
     ),
     st.builds(BordersRequest, st.just("t.py"), st.just("def load():\n    pass\n")),
-    st.builds(PathsRequest, st.just(("load.py", "src/", "*.go", "absent"))),
+    st.builds(PathsRequest, st.just(("load.py", "src/", "*.go", "absent")), WITHIN),
     st.builds(ExplainRequest, st.just("load size"), st.sampled_from(["src/load.py", "conf.yaml"])),
 )
 
@@ -114,6 +129,7 @@ class LocalShards:
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._shards = shards
         self.dying: set[int] = set()
+        self.healed: set[int] = set()
         self._lost: dict[int, str] = {}
 
     def __len__(self) -> int:
@@ -131,6 +147,12 @@ class LocalShards:
 
     def lost(self) -> Mapping[int, str]:
         return self._lost
+
+    def renew(self) -> None:
+        for number in self.healed:
+            self._lost.pop(number, None)
+        self.dying -= self.healed
+        self.healed = set()
 
     def close(self) -> None:
         for shard in self._shards:
@@ -206,6 +228,32 @@ def test_shards_answer_as_the_whole(
     whole.close()
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    st.dictionaries(
+        st.integers(0, 40).map("part{:02}.txt".format),
+        st.sampled_from(["load the size\n", "the size\n", "load\n"]),
+        min_size=12,
+    ),
+    st.integers(2, 5),
+    st.integers(1, 12),
+)
+def test_hits_of_one_score_come_in_the_order_and_number_of_the_whole(
+    tmp_path_factory: pytest.TempPathFactory,
+    parsers: Parsers,
+    documents: dict[str, str],
+    count: int,
+    k: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("ties")
+    whole = Answerer.of(packed(folder, "alone", documents), parsers=parsers)
+    with in_shards(folder, parsers, documents, count) as (gathering, _):
+        for query in ("load size", "size"):
+            request = SearchRequest(query, k)
+            assert gathering.answer(request) == whole.answer(request)
+    whole.close()
+
+
 DOCUMENTS = {
     f"{letter}/load{letter}.py": f"def load{letter}():\n    return load\n" for letter in "abcdefgh"
 }
@@ -259,6 +307,20 @@ def test_a_lost_shard_is_named_in_every_answer(tmp_path: Path, parsers: Parsers)
         mapped = gathering.answer(RepoMapRequest())
         assert isinstance(mapped, TextResult)
         assert mapped.note == said
+
+
+def test_a_lost_shard_that_is_there_again_is_asked_from_the_next_request_on(
+    tmp_path: Path, parsers: Parsers
+) -> None:
+    with in_shards(tmp_path, parsers, DOCUMENTS, 3) as (gathering, shards):
+        request = SearchRequest("load", 20)
+        before = gathering.answer(request)
+        shards.dying = {1}
+        without = gathering.answer(request)
+        assert isinstance(without, SearchResult)
+        assert without.note is not None
+        shards.healed = {1}
+        assert gathering.answer(request) == before
 
 
 def test_the_outline_of_a_document_whose_shard_is_lost_says_so(
