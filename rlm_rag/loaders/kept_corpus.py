@@ -28,6 +28,7 @@ from rlm_rag.loaders.documents import parser_packages
 from rlm_rag.loaders.installed import release_of
 from rlm_rag.loaders.kept_rows import ODD, PLACE_NUMBERS, RowChanges, Rows
 from rlm_rag.loaders.kept_table import (
+    HEAD_BYTES,
     PACKED_SUFFIX,
     CorpusVersion,
     Outcome,
@@ -363,7 +364,8 @@ def sync(path: Path) -> None:
 
 def _named_by_table(folder: Path) -> str | None:
     try:
-        return packed_name((folder / _TABLE).read_bytes())
+        with (folder / _TABLE).open("rb") as table:
+            return packed_name(table.read(HEAD_BYTES))
     except OSError:
         return None
 

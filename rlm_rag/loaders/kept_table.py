@@ -1,7 +1,8 @@
 """What is told of a kept corpus: which files it was read from, and what else a load said.
 
-Layout: magic | stamp | CRC-32 of the rest | bytes of the JSON | JSON | the status of each file | of
-each its first document, and how many | the status of each path of the witness.
+Layout: magic | stamp | CRC-32 of the rest | bytes of the JSON, and of the texts | name of the
+packed file | JSON | texts | the status of each file | of each its first document, and how many |
+the status of each path of the witness.
 """
 
 from __future__ import annotations
@@ -24,10 +25,17 @@ from rlm_rag.loaders.witness import Witness
 PACKED_SUFFIX = ".packed"
 ONE_DOCUMENT = ("",)
 
-_MAGIC = b"RLMKEPT\x02"
-_HEAD = struct.Struct("=8s16sIQ")
+_MAGIC = b"RLMKEPT\x03"
+_HEAD = struct.Struct("=8s16sIQQ64s")
+HEAD_BYTES = _HEAD.size
+"""So many are enough to tell the name of the packed file."""
+
 # Names lie in one string each kind, which is read ten times as fast; none holds this.
 _BETWEEN = "\0"
+# Of what is told, and of the outcome in it: too long for JSON, which looks at each character.
+_LONG = ("locations", "paths")
+_LONG_OF_OUTCOME = ("paths", "contents")
+_TOLD_BY_ROWS = (*_LONG, "outcome")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +102,37 @@ def encoded_table(
     rows: Rows, outcome: Outcome | None, told: dict[str, Any], *, stamp: bytes
 ) -> bytes:
     """Return a table of some rows, as `read_table` takes it apart, with what is `told` besides."""
-    locations, paths = _BETWEEN.join(rows.locations), _BETWEEN.join(rows.paths)
-    told = {**told, "locations": locations, "paths": paths, **rows.odd}
+    told = {name: one for name, one in told.items() if name not in _TOLD_BY_ROWS} | dict(rows.odd)
+    long = [_BETWEEN.join(rows.locations), _BETWEEN.join(rows.paths)]
     numbers = rows.statuses + rows.places
     if outcome is not None:
+        witness = outcome.witness
         told["outcome"] = _outcome_rows(outcome)
-        numbers += outcome.witness.statuses
+        long += [_BETWEEN.join(witness.paths), _BETWEEN.join(witness.contents)]
+        numbers += witness.statuses
+    texts = [text.encode("utf-8", "surrogatepass") for text in long]
+    name = told.pop("packed").encode("ascii")
+    told["sizes"] = [len(text) for text in texts]
+    return _put_together(name, told, texts, numbers, stamp)
+
+
+def _put_together(
+    name: bytes, told: dict[str, Any], texts: Sequence[bytes], numbers: array[int], stamp: bytes
+) -> bytes:
     text = json.dumps(told, separators=(",", ":")).encode("ascii")
-    text += b" " * (-(_HEAD.size + len(text)) % 8)
-    body = text + numbers.tobytes()
-    return _HEAD.pack(_MAGIC, stamp, zlib.crc32(body), len(text)) + body
+    texts_size = sum(map(len, texts))
+    filling = b"\0" * (-(_HEAD.size + len(text) + texts_size) % 8)
+    # Put together once: megabytes, whose pages cost more than what stands on them.
+    parts: list[bytes | memoryview] = [text, *texts, filling, memoryview(numbers)]
+    head = (_checked(name, *parts), len(text), texts_size + len(filling), name)
+    return b"".join((_HEAD.pack(_MAGIC, stamp, *head), *parts))
+
+
+def _checked(*parts: bytes | memoryview) -> int:
+    checked = 0
+    for part in parts:
+        checked = zlib.crc32(part, checked)
+    return checked
 
 
 def first_documents(files: Sequence[ReadFile | None]) -> list[tuple[int, ReadFile]]:
@@ -127,14 +156,12 @@ def first_documents(files: Sequence[ReadFile | None]) -> list[tuple[int, ReadFil
 
 
 def _outcome_rows(outcome: Outcome) -> dict[str, Any]:
-    """Return an outcome as a table tells it, but for the statuses of its witness."""
+    """Return an outcome as a table tells it, but for what is long and the witness's statuses."""
     witness, left_out = outcome.witness, outcome.left_out
     return {
         "environment": witness.environment,
-        "paths": _BETWEEN.join(witness.paths),
         "absent": _BETWEEN.join(witness.absent),
         "gone": _BETWEEN.join(witness.gone),
-        "contents": _BETWEEN.join(witness.contents),
         "left_out": left_out and [_BETWEEN.join(left_out.names), left_out.outside],
         "skipped": [(one.path, one.reason) for one in outcome.skipped],
         "warnings": outcome.warnings,
@@ -169,25 +196,36 @@ def read_table(table: bytes, stamp: bytes) -> tuple[array[int], dict[str, Any]]:
     Raises:
         ValueError, struct.error: it is damaged, or of another version.
     """
-    magic, stamped, checked, told = _parts_of(table)
+    magic, stamped, checked, text_size, texts_size, packed = _HEAD.unpack_from(table)
     body = memoryview(table)[_HEAD.size :]
-    if (magic, stamped) != (_MAGIC, stamp) or zlib.crc32(body) != checked:
+    name = packed.rstrip(b"\0")
+    if (magic, stamped) != (_MAGIC, stamp) or _checked(name, body) != checked:
         raise ValueError("damaged, or of another version")
+    told = json.loads(bytes(body[:text_size]))
+    told["packed"] = name.decode("ascii")
+    numbers_at = text_size + texts_size
+    _add_long(told, body[text_size:numbers_at])
     numbers: array[int] = array("q")
-    numbers.frombytes(body[len(told) :])
-    return numbers, json.loads(told)
+    numbers.frombytes(body[numbers_at:])
+    return numbers, told
 
 
-def _parts_of(table: bytes) -> tuple[bytes, bytes, int, bytes]:
-    magic, stamped, checked, size = _HEAD.unpack_from(table)
-    return magic, stamped, checked, table[_HEAD.size : _HEAD.size + size]
+def _add_long(told: dict[str, Any], texts: memoryview) -> None:
+    """Put the texts of a table where they belong."""
+    places = [(told, name) for name in _LONG]
+    if "outcome" in told:
+        places += [(told["outcome"], name) for name in _LONG_OF_OUTCOME]
+    start = 0
+    for (into, name), size in zip(places, told.pop("sizes"), strict=True):
+        into[name] = str(texts[start : start + size], "utf-8", "surrogatepass")
+        start += size
 
 
 def packed_name(table: bytes) -> str | None:
     """Return the name of the packed file that a table is of; None where it is damaged."""
     try:
-        name = json.loads(_parts_of(table)[3])["packed"]
-    except (ValueError, KeyError, TypeError, struct.error):
+        name = _HEAD.unpack_from(table)[-1].rstrip(b"\0").decode("ascii")
+    except (ValueError, struct.error):
         return None
-    usable = isinstance(name, str) and name == Path(name).name and name.endswith(PACKED_SUFFIX)
+    usable = name == Path(name).name and name.endswith(PACKED_SUFFIX)
     return name if usable else None
