@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import importlib.util
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Protocol
@@ -35,6 +35,8 @@ _ANALYSIS = (
     "indents",
     "keys",
     "forms",
+    "landmark_bytes",
+    "landmarks",
     "language_rows",
     "languages",
     "macros",
@@ -114,9 +116,9 @@ class Catalogue:
         None where no grammar tells: there is none, it failed, or the document is too large.
         What was known before changes nothing of it.
         """
-        wanted = [number for number in numbers if self._is_surveyed(number)]
-        found = {number: kept for number in wanted if (kept := self._kept(number)) is not None}
-        left = sorted(set(wanted) - found.keys(), key=self._size)
+        keys = {number: key for number in numbers if (key := self._surveyed_key(number))}
+        found = self._known_landmarks(keys)
+        left = sorted(keys.keys() - found.keys(), key=self._size)
         # Where no process can be started, what a scan finds has to do.
         with contextlib.suppress(OSError):
             # One may take as long to start as to parse all of them: that is not their time.
@@ -124,9 +126,18 @@ class Catalogue:
             found.update(self._parsed_now(left[1:], time.monotonic() + seconds))
         late = [number for number in left if number not in found]
         self._owed = list(dict.fromkeys((*late, *self._owed)))
-        told = (found.get(number) for number in numbers)
-        done = not late and self._passing.keys().isdisjoint(wanted)
-        return [_landmarks(outlined) for outlined in told], done
+        done = not late and self._passing.keys().isdisjoint(keys)
+        return [found.get(number) for number in numbers], done
+
+    def _known_landmarks(self, keys: Mapping[int, bytes]) -> dict[int, Landmarks | None]:
+        """Return the landmarks of those documents, by their keys, whose definitions are known."""
+        found: dict[int, Landmarks | None] = {}
+        for number in keys:
+            outlined = self._passing.get(number) or self._unwritten.get(number)
+            if outlined is not None:
+                found[number] = outlined.landmarks
+        kept = self._cache.landmarks(key for number, key in keys.items() if number not in found)
+        return found | {number: kept[key] for number, key in keys.items() if key in kept}
 
     def scanned(self, number: int) -> Outlined:
         """Return the definitions that are known, else those of a lexical scan, not kept."""
@@ -188,9 +199,13 @@ class Catalogue:
         found = self._passing.get(number) or self._unwritten.get(number)
         return found or self._cache.get(self._key(number))
 
-    def _is_surveyed(self, number: int) -> bool:
+    def _surveyed_key(self, number: int) -> bytes | None:
+        """Return the key of a document whose landmarks are told; None of any other."""
         data = self._corpus.content_bytes(number)
-        return len(data) <= MAX_BYTES and grammar_of(self._corpus.path(number), data) is not None
+        if len(data) > MAX_BYTES:
+            return None
+        grammar = grammar_of(self._corpus.path(number), data)
+        return None if grammar is None else self._key_by(grammar, number)
 
     def _size(self, number: int) -> tuple[int, int]:
         return len(self._corpus.content_bytes(number)), number
@@ -239,12 +254,14 @@ class Catalogue:
                 return
             yield number, self.scanned(number), True
 
-    def _parsed_now(self, numbers: list[int], ends: float | None) -> Iterator[tuple[int, Outlined]]:
+    def _parsed_now(
+        self, numbers: list[int], ends: float | None
+    ) -> Iterator[tuple[int, Landmarks | None]]:
         """Do what `_found` does by one process, if none are there, and keep it unwritten."""
         for number, outlined, lasting in self._looked_for(numbers, ends, most=1):
             kept = self._unwritten if lasting else self._passing
             kept[number] = outlined
-            yield number, outlined
+            yield number, outlined.landmarks
         if len(self._unwritten) >= _BATCH:
             self._write_down()
 
@@ -273,16 +290,13 @@ class Catalogue:
         return self._keys
 
     def _key_of(self, number: int) -> bytes:
-        grammar = grammar_of(self._corpus.path(number), self._corpus.content_bytes(number))
+        data = self._corpus.content_bytes(number)
+        return self._key_by(grammar_of(self._corpus.path(number), data), number)
+
+    def _key_by(self, grammar: Grammar | None, number: int) -> bytes:
         digest = hashlib.blake2b(self._corpus.digest(number), digest_size=16)
         digest.update(_stamp(grammar))
         return digest.digest()
-
-
-def _landmarks(outlined: Outlined | None) -> Landmarks | None:
-    if outlined is None or outlined.said is not None:
-        return None
-    return Landmarks.of(outlined.definitions)
 
 
 def _outlined(path: str, data: bytes, parsed: Parsed) -> Outlined:

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlm_rag.indexes import landmark_bytes
+from rlm_rag.indexes.landmarks import Landmarks
 from rlm_rag.indexes.skeleton import Definition, from_rows, to_rows
 
 MAX_CACHE_BYTES = 512 << 20
@@ -27,6 +29,7 @@ CREATE TABLE IF NOT EXISTS documents (
   number INTEGER PRIMARY KEY, digest BLOB UNIQUE, said TEXT, rows BLOB);
 CREATE TABLE IF NOT EXISTS names (
   name BLOB, document INTEGER, rows BLOB, PRIMARY KEY (name, document)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS landmarks (digest BLOB PRIMARY KEY, data BLOB) WITHOUT ROWID;
 """
 
 
@@ -36,6 +39,11 @@ class Outlined:
 
     definitions: tuple[Definition, ...]
     said: str | None = None
+
+    @property
+    def landmarks(self) -> Landmarks | None:
+        """What a search needs of them; None where no parser found them."""
+        return Landmarks.of(self.definitions) if self.said is None else None
 
 
 class DefinitionCache:
@@ -68,6 +76,29 @@ class DefinitionCache:
                 "SELECT said, rows FROM documents WHERE digest = ?", (digest,)
             ).fetchone()
         return None if row is None else _outlined(*row)
+
+    def landmarks(self, digests: Iterable[bytes]) -> dict[bytes, Landmarks | None]:
+        """Return what `Outlined.landmarks` are of those documents that are kept.
+
+        Where they are damaged they are made of the definitions.
+        """
+        wanted = list(digests)
+        rows: list[tuple[bytes, object]] = []
+        marks = ",".join("?" * len(wanted))
+        with self._guarded() as database:
+            rows = database.execute(
+                f"SELECT digest, data FROM landmarks WHERE digest IN ({marks})", wanted
+            ).fetchall()
+        found: dict[bytes, Landmarks | None] = {}
+        for digest, data in rows:
+            if data is None:
+                found[digest] = None
+            elif isinstance(data, bytes) and (decoded := landmark_bytes.decode(data)) is not None:
+                found[digest] = decoded
+        for digest in wanted:
+            if digest not in found and (outlined := self.get(digest)) is not None:
+                found[digest] = outlined.landmarks
+        return found
 
     def defining(self, name: str) -> dict[bytes, Outlined]:
         """Return, by their digests, the documents that define a name, with these definitions alone.
@@ -107,6 +138,11 @@ class DefinitionCache:
                     "INSERT OR REPLACE INTO documents (digest, said, rows) VALUES (?, ?, ?)",
                     (digest, outlined.said, zlib.compress(_list_of(rows), 1)),
                 )
+                landmarks = outlined.landmarks
+                database.execute(
+                    "INSERT OR REPLACE INTO landmarks VALUES (?, ?)",
+                    (digest, None if landmarks is None else landmark_bytes.encode(landmarks)),
+                )
                 by_name: dict[bytes, list[str]] = defaultdict(list)
                 for one, row in zip(outlined.definitions, rows, strict=True):
                     by_name[_folded(one.name)].append(row)
@@ -121,6 +157,7 @@ class DefinitionCache:
         which = "(SELECT number FROM documents WHERE digest = ?)"
         with self._guarded() as database:
             database.executemany(f"DELETE FROM names WHERE document IN {which}", gone)
+            database.executemany("DELETE FROM landmarks WHERE digest = ?", gone)
             database.executemany("DELETE FROM documents WHERE digest = ?", gone)
 
     def close(self) -> None:

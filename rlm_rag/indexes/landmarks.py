@@ -35,9 +35,9 @@ class Landmarks:
     And the names, each with those that it belongs to.
     """
 
-    lines: tuple[int, ...]
-    ends: tuple[int, ...]
-    names: tuple[Name, ...]
+    lines: Sequence[int]
+    ends: Sequence[int]
+    names: Sequence[Name]
 
     @classmethod
     def of(cls, definitions: Iterable[Definition]) -> Landmarks:
