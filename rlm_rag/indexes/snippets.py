@@ -13,6 +13,8 @@ _KEPT_BEFORE_CHARS = 40
 # To be cut a line is made text, and once more in lower case.
 _MOST_LINE_BYTES = 1 << 20
 _AROUND_BYTES = 1 << 12
+# Shorter ones are made text at once.
+_LONG_LINE_BYTES = 1 << 10
 # What a term is still worth in a line, when a chosen line has it already: a quarter.
 _LOST, _OF = 3, 4
 _MIN_LINE_CHARS = 24
@@ -31,8 +33,8 @@ class Snippets:
         self._weights = [int(terms[term] * _WORTH) for term in self._terms]
         self._total = sum(self._weights) or 1
         # What sets of terms are worth, and what their lines lose of it once one shows them.
-        self._worths = {0: 0}
-        self._losses = {0: 0}
+        self._worths = _Sums(self._weights)
+        self._losses = _Sums([weight * _LOST // _OF for weight in self._weights])
 
     @property
     def terms(self) -> Sequence[bytes]:
@@ -59,19 +61,21 @@ class Snippets:
             room = left - len(head) - 1
             if room < _MIN_LINE_CHARS and chosen:
                 break
-            line = (
-                lines[at]
-                if len(lines[at]) <= _MOST_LINE_BYTES
-                else self._around(lines[at], found.get(at, 0))
-            )
-            line = line.strip(_BLANK)
-            if chosen and line.isascii() and min(len(line), _LINE_CHARS) > room:
-                # It is too long however it is cut.
-                continue
+            line = lines[at]
+            if len(line) > _LONG_LINE_BYTES:
+                if len(line) > _MOST_LINE_BYTES:
+                    line = self._around(line, found.get(at, 0))
+                line = line.strip(_BLANK)
+                if chosen and line.isascii() and min(len(line), _LINE_CHARS) > room:
+                    # It is too long however it is cut.
+                    continue
             text = line.decode("utf-8", "surrogatepass").strip()
             if len(text) > _LINE_CHARS:
+                if room < _LINE_CHARS and chosen:
+                    # Cut, it has so many.
+                    continue
                 text = self._cut(text, found.get(at, 0))
-            if len(text) > room and chosen:
+            elif len(text) > room and chosen:
                 continue
             chosen[at] = head + text
             left -= len(head) + len(text) + 1
@@ -79,29 +83,19 @@ class Snippets:
 
     def nearness(self, held: Held) -> float:
         """Return the most that one line holds of the terms, by weight: 0 to 1."""
-        return max(map(self._worth, set(held.values())), default=0) / self._total
+        return max(map(self._worths.__getitem__, set(held.values())), default=0) / self._total
 
     def best_line(self, held: Held, default: int) -> int:
         """Return the first of the lines that hold most of the terms; the default for no lines."""
-        return max(held, key=lambda line: self._worth(held[line]), default=default)
-
-    def _worth(self, bits: int) -> int:
-        worth = self._worths.get(bits)
-        if worth is None:
-            weights = self._weights
-            worth = self._worths[bits] = sum(weights[number] for number in _numbers(bits))
-        return worth
-
-    def _loss(self, bits: int) -> int:
-        loss = self._losses.get(bits)
-        if loss is None:
-            lost = (self._weights[number] * _LOST // _OF for number in _numbers(bits))
-            loss = self._losses[bits] = sum(lost)
-        return loss
+        if not held:
+            return default
+        worths = list(map(self._worths.__getitem__, held.values()))
+        return list(held)[worths.index(max(worths))]
 
     def _by_worth(self, lines: Sequence[bytes], found: Held, header: int | None) -> Iterator[int]:
         """Yield the lines worth showing: best first, then what stands next to the best."""
-        worths = {at: self._worth(bits) for at, bits in found.items()}
+        of_bits, losses = self._worths, self._losses
+        worths = {at: of_bits[bits] for at, bits in found.items()}
         shown = 0
         anchor: int | None = None
         while worths:
@@ -118,7 +112,7 @@ class Snippets:
                 if new:
                     shown |= new
                     for other in worths:
-                        worths[other] -= self._loss(found[other] & new)
+                        worths[other] -= losses[found[other] & new]
                     break
         yielded = {*found, header} if anchor is not None else set(found)
         for at in _outward(anchor or 0, len(lines)):
@@ -151,6 +145,18 @@ class Snippets:
         if end >= len(text):
             return head + text[len(text) - _LINE_CHARS + len(head) :]
         return head + text[start : end - 1] + "…"
+
+
+class _Sums(dict[int, int]):
+    """The sums of numbers by the bits that stand for them, each worked out when first needed."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        super().__init__()
+        self._of_bits = numbers
+
+    def __missing__(self, bits: int) -> int:
+        total = self[bits] = sum(self._of_bits[number] for number in _numbers(bits))
+        return total
 
 
 def _in_either_case(term: bytes) -> bytes:
