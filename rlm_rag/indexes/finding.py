@@ -16,13 +16,13 @@ from rlm_rag.indexes.kinds import KINDS, Kind
 from rlm_rag.indexes.line_texts import LineTexts
 from rlm_rag.indexes.marks import Marks
 from rlm_rag.indexes.names import FileNames
-from rlm_rag.indexes.parts import Candidate, Counts, Held, Question, Stretch, Totals
+from rlm_rag.indexes.parts import Candidate, Counts, Question, Stretch, Totals
 from rlm_rag.indexes.pruning import PrunedRanker
 from rlm_rag.indexes.query import Query
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.scoring import Ranker, totals_of
 from rlm_rag.indexes.term_lines import term_lines
-from rlm_rag.indexes.windows import window_lines
+from rlm_rag.indexes.windows import STRIDE_LINES, window_lines
 from rlm_rag.packed import PackedCorpus
 
 if TYPE_CHECKING:
@@ -83,15 +83,18 @@ class Finder:
 
     def stretches(self, windows: Sequence[int], terms: Sequence[bytes]) -> list[Stretch]:
         """Return windows with the lines above them, and which of the terms they hold."""
+        postings = self._index.postings
+        lines = term_lines(postings, windows, terms)
         found = []
-        lines = term_lines(self._index.postings, windows, terms)
         for window, held in zip(windows, lines, strict=True):
-            found.append(self._stretch(window, held))
+            document, number = postings.place(window)
+            first = max(0, number - _WINDOWS_ABOVE) * STRIDE_LINES + 1
+            found.append(Stretch(partial(self._text, window, document, number), first, held))
         return found
 
-    def _stretch(self, window: int, held: Held) -> Stretch:
+    def _text(self, window: int, document: int, number: int) -> bytes:
+        """Return a window, which has that number in its document, with the lines above it."""
         postings = self._index.postings
-        document, number = postings.place(window)
         line_count = self._index.line_counts[document]
         above = min(number, _WINDOWS_ABOVE)
         first, _ = window_lines(number - above, line_count)
@@ -99,7 +102,7 @@ class Finder:
         begin = postings.stretch_offsets[2 * (window - above)]
         # A window ends where the second stretch of the next one begins.
         end = None if last == line_count else postings.stretch_offsets[2 * window + 3]
-        return Stretch(self._texts.between(document, first, last, begin, end), first, held)
+        return self._texts.between(document, first, last, begin, end)
 
     def times(self, window: int, terms: Sequence[bytes]) -> list[int]:
         """Return how often each of the terms is in a window."""

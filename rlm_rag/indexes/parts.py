@@ -159,17 +159,30 @@ class Candidate:
         return Candidate(*place, self.score, rank)
 
 
-@dataclass(frozen=True, slots=True)
 class Stretch:
     """The lines of a window after those in which a definition that holds it may begin.
 
-    `text` is them, joined by LF; `first` the number of the first, and `held` which terms they
-    hold, and maybe some lines before them.
+    `first` is the number of the first, and `held` which terms they hold, and maybe some lines
+    before them.
     """
 
-    text: bytes
-    first: int
-    held: Held
+    __slots__ = ("_text", "first", "held")
+
+    def __init__(self, text: bytes | Callable[[], bytes], first: int, held: Held) -> None:
+        """A text that is given by a function is read once it is needed, or pickled."""
+        self._text = text
+        self.first = first
+        self.held = held
+
+    @property
+    def text(self) -> bytes:
+        """The lines, joined by LF."""
+        if not isinstance(self._text, bytes):
+            self._text = self._text()
+        return self._text
+
+    def __reduce__(self) -> tuple[type[Stretch], tuple[bytes, int, Held]]:
+        return Stretch, (self.text, self.first, self.held)
 
 
 def order(candidate: Candidate) -> tuple[float, str, int]:

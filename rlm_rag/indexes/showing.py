@@ -36,25 +36,27 @@ class _Lines:
     """The lines of a window, and those above it, by their numbers in the document."""
 
     def __init__(self, stretch: Stretch, window_first: int) -> None:
-        self._text, self._first, self._window_first = stretch.text, stretch.first, window_first
-        self.held = stretch.held
+        self._stretch, self._window_first = stretch, window_first
+        self.held = held = stretch.held
+        if held and next(iter(held)) < window_first:
+            held = {line: terms for line, terms in held.items() if line >= window_first}
         # Which terms the lines of the window alone hold.
-        self.window_held = {
-            line: terms for line, terms in stretch.held.items() if line >= window_first
-        }
+        self.window_held = held
 
     @cached_property
     def window(self) -> bytes:
         """The lines of the window alone, joined by LF."""
-        return self._text.split(b"\n", self._window_first - self._first)[-1]
+        stretch = self._stretch
+        return stretch.text.split(b"\n", self._window_first - stretch.first)[-1]
 
     @cached_property
     def _all(self) -> list[bytes]:
-        return self._text.split(b"\n")
+        return self._stretch.text.split(b"\n")
 
     def cut(self, first: int, last: int) -> list[bytes]:
         """Return lines from one to another; those that are not there are left out."""
-        return self._all[first - self._first : last - self._first + 1]
+        begins = self._stretch.first
+        return self._all[first - begins : last - begins + 1]
 
 
 class Showing:

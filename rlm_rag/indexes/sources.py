@@ -30,7 +30,7 @@ GONE = np.uint32(0xFFFFFFFF)
 _KNOWN_TERMS = 4096
 # What the number of a word takes in `Source.words`.
 _NUMBER_BYTES = 4
-_FEW_TERMS = 8
+_FEW_TERMS = 7
 _BITS = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
 
 
@@ -126,14 +126,18 @@ class Source:
 
     def marked(
         self, sequence: NDArray[np.unsignedinteger], terms: Sequence[bytes]
-    ) -> NDArray[np.unsignedinteger]:
-        """Return for each word of a sequence which of at most 64 terms it stands for, as bits."""
+    ) -> tuple[NDArray[np.unsignedinteger], int]:
+        """Return for each word of a sequence which of at most 63 terms it stands for, as bits.
+
+        And the bit, the highest, that ends of lines have.
+        """
         if self._marks is None:
             self._marks = np.zeros(len(self._bounds), np.uint64)
         # All are 0, whatever the size; small ones are read fastest.
         marks: NDArray[np.unsignedinteger] = self._marks
         if len(terms) <= _FEW_TERMS:
             marks = self._marks.view(np.uint8)[: len(self._bounds)]
+        end_bit = 1 << (8 * marks.itemsize - 1)
         found = [self.words(term) for term in terms]
         # A sequence has 0 for the end of a line.
         words = np.frombuffer(b"".join(found), np.uint32).astype(np.intp) + 1
@@ -141,9 +145,11 @@ class Source:
         bits = bits.repeat([len(one) // _NUMBER_BYTES for one in found])
         # A term has a word once, so that what is added up is what is set.
         np.add.at(marks, words, bits)
+        marks[0] = end_bit
         marked = marks.take(sequence)
         marks[words] = 0
-        return marked
+        marks[0] = 0
+        return marked, end_bit
 
 
 def _doubtful(unchecked: NDArray[np.uint8], first: Longs, last: Longs) -> NDArray[np.bool_]:

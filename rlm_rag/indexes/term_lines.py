@@ -15,7 +15,9 @@ from rlm_rag.indexes.windows import OVERLAP_LINES, STRIDE_LINES
 
 # A window is three stretches of words; so many before it hold all lines that may be shown with it.
 _ITS_STRETCHES, _STRETCHES_ABOVE = 3, 3
-_BITS = 64
+# One bit more says that a line ends.
+_BITS = 63
+_FIRST: Longs = np.zeros(1, np.int64)
 
 
 def term_lines(
@@ -42,24 +44,28 @@ def term_lines(
 
 
 def _found(homes: Homes, terms: Sequence[bytes]) -> list[Held]:
-    """Return what the lines around each window hold of at most 64 terms."""
+    """Return what the lines around each window hold of at most 63 terms."""
     above = np.maximum(2 * homes.numbers - _STRETCHES_ABOVE, 0)
     below = np.minimum(2 * homes.numbers + _ITS_STRETCHES, 2 * homes.counts)
-    bits, is_end, sizes = _marked(homes, above, below, terms)
-    found = np.flatnonzero(bits != 0)
-    ends = np.flatnonzero(is_end)
-    lines = ends.searchsorted(found)
+    bits, sizes, end_bit = _marked(homes, above, below, terms)
+    # The words that stand for a term, and the ends of lines: few of all.
+    places = np.flatnonzero(bits != 0)
+    bits = bits.take(places)
+    are_ends = bits == end_bit
+    ends_before = np.cumsum(are_ends)
+    found = np.flatnonzero(~are_ends)
+    lines = ends_before.take(found)
     starts = run_starts(lines)
     if not len(starts):
         return [{}] * len(sizes)
     lines = lines.take(starts)
-    held = np.bitwise_or.reduceat(bits.take(found), starts)
-    first_lines = ends.searchsorted(np.cumsum(sizes) - sizes)
+    of_lines = np.bitwise_or.reduceat(bits.take(found), starts).tolist()
+    before = np.concatenate((_FIRST, ends_before))
+    first_lines = before.take(places.searchsorted(np.cumsum(sizes) - sizes))
     borders = [*lines.searchsorted(first_lines).tolist(), len(lines)]
     # What is added to a line of the sequence to have that of the document.
     shifts = STRIDE_LINES * (above >> 1) + OVERLAP_LINES * (above & 1) + 1 - first_lines
-    numbers = (lines + np.repeat(shifts, np.diff(borders))).tolist()
-    of_lines = held.tolist()
+    numbers = (lines + shifts.repeat(np.diff(borders))).tolist()
     return [
         dict(zip(numbers[first:end], of_lines[first:end], strict=True))
         for first, end in pairwise(borders)
@@ -68,22 +74,25 @@ def _found(homes: Homes, terms: Sequence[bytes]) -> list[Held]:
 
 def _marked(
     homes: Homes, above: Longs, below: Longs, terms: Sequence[bytes]
-) -> tuple[NDArray[np.unsignedinteger], NDArray[np.bool_], Longs]:
-    """Return the bits of all words from some stretches to others, which of them end a line.
+) -> tuple[NDArray[np.unsignedinteger], Longs, int]:
+    """Return the bits of all words from some stretches to others, and how many each run has.
 
-    And how many words there are around each window.
+    And the bit that stands for the end of a line.
     """
     first = 0
-    bits, is_end, sizes = [], [], []
+    bits, sizes = [], []
+    end_bit = 0
     for source, count in homes.sources:
         those = slice(first, first + count)
         begins = 2 * homes.firsts[those]
         sequence, of_windows = source.sequence(begins + above[those], begins + below[those])
-        bits.append(source.marked(sequence, terms))
-        is_end.append(sequence == 0)
+        marked, end_bit = source.marked(sequence, terms)
+        bits.append(marked)
         sizes.append(of_windows)
         first += count
-    return np.concatenate(bits), np.concatenate(is_end), np.concatenate(sizes)
+    if len(bits) == 1:
+        return bits[0], sizes[0], end_bit
+    return np.concatenate(bits), np.concatenate(sizes), end_bit
 
 
 def _joined(one: Held, other: Held, base: int) -> Held:
