@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
+from rlm_rag.indexes import landmark_bytes
 from rlm_rag.indexes.definition_cache import DefinitionCache, Outlined
 from rlm_rag.indexes.definitions import definitions
 from rlm_rag.indexes.grammars import Grammar, grammar_of
@@ -77,8 +78,9 @@ class Catalogue:
         self._known: set[bytes] = set()
         # Failures that another process, on another day, may not meet.
         self._passing: dict[int, Outlined] = {}
-        # What was parsed for searches, which do not wait until it is written down.
+        # What was parsed for searches, which do not wait until it is read and written down.
         self._unwritten: dict[int, Outlined] = {}
+        self._unread: dict[int, Parsed] = {}
         # What there was no time for, to be gone on with.
         self._owed: list[int] = []
 
@@ -136,6 +138,8 @@ class Catalogue:
             outlined = self._passing.get(number) or self._unwritten.get(number)
             if outlined is not None:
                 found[number] = outlined.landmarks
+            elif number in self._unread:
+                found[number] = landmark_bytes.decode(self._unread[number].landmarks)
         kept = self._cache.landmarks(key for number, key in keys.items() if number not in found)
         return found | {number: kept[key] for number, key in keys.items() if key in kept}
 
@@ -196,8 +200,15 @@ class Catalogue:
         return bool(self._owed)
 
     def _kept(self, number: int) -> Outlined | None:
+        self._read(number)
         found = self._passing.get(number) or self._unwritten.get(number)
         return found or self._cache.get(self._key(number))
+
+    def _read(self, number: int) -> None:
+        """Make definitions of what was parsed for a search, if a document was."""
+        parsed = self._unread.pop(number, None)
+        if parsed is not None:
+            self._unwritten[number] = Outlined(parsed.definitions)
 
     def _surveyed_key(self, number: int) -> bytes | None:
         """Return the key of a document whose landmarks are told; None of any other."""
@@ -211,7 +222,7 @@ class Catalogue:
         return len(self._corpus.content_bytes(number)), number
 
     def _is_known(self, number: int) -> bool:
-        if number in self._passing or number in self._unwritten:
+        if number in self._passing or number in self._unwritten or number in self._unread:
             return True
         return self._read_keys()[number] in self._known
 
@@ -231,41 +242,57 @@ class Catalogue:
             self._keep(fresh)
 
     def _looked_for(
-        self, numbers: list[int], ends: float | None, most: int | None = None
+        self, numbers: list[int], ends: float | None
     ) -> Iterator[tuple[int, Outlined, bool]]:
         by_scan: list[int] = []
-
-        def by_grammar() -> Iterator[tuple[int, Grammar, bytes]]:
-            for number in numbers:
-                if ends is not None and time.monotonic() > ends:
-                    return
-                data = bytes(self._corpus.content_bytes(number))
-                grammar = grammar_of(self._corpus.path(number), data)
-                if grammar is None:
-                    by_scan.append(number)
-                else:
-                    yield number, grammar, data
-
-        for number, parsed in self._parsers.parse(by_grammar(), most=most):
-            data = bytes(self._corpus.content_bytes(number))
-            yield number, _outlined(self._corpus.path(number), data, parsed), parsed.lasting
+        for number, parsed in self._parsers.parse(self._by_grammar(numbers, ends, by_scan)):
+            yield number, self._outlined(number, parsed), parsed.lasting
         for number in by_scan:
             if ends is not None and time.monotonic() > ends:
                 return
             yield number, self.scanned(number), True
 
+    def _by_grammar(
+        self, numbers: list[int], ends: float | None, others: list[int]
+    ) -> Iterator[tuple[int, Grammar, bytes]]:
+        """Yield documents with their grammars, none after `ends`; note the others, without one."""
+        for number in numbers:
+            if ends is not None and time.monotonic() > ends:
+                return
+            data = bytes(self._corpus.content_bytes(number))
+            grammar = grammar_of(self._corpus.path(number), data)
+            if grammar is None:
+                others.append(number)
+            else:
+                yield number, grammar, data
+
     def _parsed_now(
         self, numbers: list[int], ends: float | None
     ) -> Iterator[tuple[int, Landmarks | None]]:
-        """Do what `_found` does by one process, if none are there, and keep it unwritten."""
-        for number, outlined, lasting in self._looked_for(numbers, ends, most=1):
-            kept = self._unwritten if lasting else self._passing
+        """Parse documents that have a grammar by one process, if none are there.
+
+        What is found is kept, unread and unwritten.
+        """
+        for number, parsed in self._parsers.parse(self._by_grammar(numbers, ends, []), most=1):
+            landmarks = landmark_bytes.decode(parsed.landmarks)
+            if parsed.failure is None and landmarks is not None:
+                self._unread[number] = parsed
+                yield number, landmarks
+                continue
+            outlined = self._outlined(number, parsed)
+            kept = self._unwritten if parsed.lasting else self._passing
             kept[number] = outlined
             yield number, outlined.landmarks
-        if len(self._unwritten) >= _BATCH:
+        if len(self._unwritten) + len(self._unread) >= _BATCH:
             self._write_down()
 
+    def _outlined(self, number: int, parsed: Parsed) -> Outlined:
+        data = bytes(self._corpus.content_bytes(number))
+        return _outlined(self._corpus.path(number), data, parsed)
+
     def _write_down(self) -> None:
+        for number in list(self._unread):
+            self._read(number)
         self._keep([(self._key(number), found) for number, found in self._unwritten.items()])
         self._unwritten.clear()
 

@@ -6,10 +6,13 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from operator import attrgetter
+from typing import TYPE_CHECKING, Protocol
 
 from rlm_rag.indexes.skeleton import MINOR_KINDS, Definition
-from rlm_rag.packed import PackedCorpus
+
+if TYPE_CHECKING:
+    from rlm_rag.packed import PackedCorpus
 
 # A search waits for such documents: what is larger is only scanned, around the best windows.
 MAX_BYTES = 512 << 10
@@ -22,6 +25,8 @@ _NO_LANDMARKS = MINOR_KINDS | {"constant", "package"}
 _MOST_KEPT = 200_000
 # The innermost: a hostile text nests thousands.
 _MOST_PARENTS = 4
+
+_place = attrgetter("line", "depth")
 
 
 Name = tuple[bytes, tuple[bytes, ...]]
@@ -43,11 +48,17 @@ class Landmarks:
     def of(cls, definitions: Iterable[Definition]) -> Landmarks:
         """Leave out variables, fields and constants, as the scan for definitions does."""
         kept = [one for one in definitions if one.kind not in _NO_LANDMARKS]
-        kept.sort(key=lambda one: (one.line, one.depth))
+        kept.sort(key=_place)
+        # What belongs to the same says so in the same words.
+        known: dict[tuple[str, ...], tuple[bytes, ...]] = {}
+        names: list[Name] = []
+        for one in kept:
+            parents = known.get(one.parents)
+            if parents is None:
+                parents = known[one.parents] = tuple(map(_encoded, one.parents[-_MOST_PARENTS:]))
+            names.append((_encoded(one.name), parents))
         return cls(
-            tuple(one.line for one in kept),
-            tuple(one.end_line for one in kept),
-            tuple(map(_name, kept)),
+            tuple([one.line for one in kept]), tuple([one.end_line for one in kept]), tuple(names)
         )
 
     def between(self, first: int, last: int) -> Iterator[tuple[int, Name]]:
@@ -113,10 +124,6 @@ class Survey:
         while self._count > self._most:
             _, left = self._kept.popitem(last=False)
             self._count -= _size(left)
-
-
-def _name(one: Definition) -> Name:
-    return _encoded(one.name), tuple(map(_encoded, one.parents[-_MOST_PARENTS:]))
 
 
 def _encoded(name: str) -> bytes:

@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 import weakref
+from binascii import a2b_base64
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -34,13 +35,20 @@ class Parsed:
     """What a grammar made of a document: its definitions, or why there are none.
 
     `installed` is false where the grammar is not there, `lasting` where another try may fare
-    better: the process was late, not at its limit.
+    better: the process was late, not at its limit. `rows` are the definitions as JSON, and
+    `landmarks` as a search needs them, as bytes.
     """
 
-    definitions: tuple[Definition, ...] = ()
+    rows: bytes = b"[]"
+    landmarks: bytes = b""
     failure: str | None = None
     installed: bool = True
     lasting: bool = True
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """The definitions, made whenever they are asked for."""
+        return from_rows(json.loads(self.rows))
 
 
 @dataclass(eq=False, slots=True)
@@ -164,12 +172,13 @@ class Parsers:
         if not line.endswith(b"\n"):
             self._drop(process)
             return Parsed(failure=_how(process))
-        reply = json.loads(line)
+        told, _, rows = line.partition(b"\t")
+        reply = json.loads(told)
         if "missing" in reply:
             return Parsed(failure=f"{reply['missing']}: {EXTRA}", installed=False)
         if "failed" in reply:
             return Parsed(failure=reply["failed"])
-        return Parsed(from_rows(reply["definitions"]))
+        return Parsed(rows, a2b_base64(reply["landmarks"]))
 
     def _drop(self, process: _Process) -> None:
         if process in self._work.processes:

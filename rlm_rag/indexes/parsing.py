@@ -1,6 +1,7 @@
 """Parses documents for the index process, in a process that may hang or crash.
 
-Reads a line of JSON and the bytes that it announces, and writes a line of JSON, again and again.
+Reads a line of JSON and the bytes that it announces, and writes a line, again and again: JSON, and
+where there are definitions, a tab and these as JSON, which not everyone has to read.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ import gc
 import json
 import signal
 import sys
-from typing import Any
+from binascii import b2a_base64
+from itertools import starmap
 
 from rlm_rag.child import end_with_parent
 from rlm_rag.errors import MissingExtraError
 from rlm_rag.indexes.grammars import grammar_named
+from rlm_rag.indexes.landmark_bytes import encode
+from rlm_rag.indexes.landmarks import Landmarks
+from rlm_rag.indexes.skeleton import Definition
 
 # Of processor time, for one document: a process's first loads its grammar as well, and the slowest
 # grammars take 1.25 s a MB. What is nested deeply takes them time out of all proportion.
@@ -40,22 +45,26 @@ def main() -> None:
         request = json.loads(header)
         _allow_seconds(parse_seconds(request["bytes"]))
         reply = _reply(requests.read(request["bytes"]), request["grammar"])
-        replies.write(json.dumps(reply).encode() + b"\n")
+        replies.write(reply + b"\n")
         replies.flush()
 
 
-def _reply(data: bytes, name: str) -> dict[str, Any]:
+def _reply(data: bytes, name: str) -> bytes:
     # Only now: the grammar may be missing, and so may the library that all of them need.
     try:
         from rlm_rag.indexes.tree import parsed_rows
 
-        return {"definitions": parsed_rows(data, grammar_named(name))}
+        rows = parsed_rows(data, grammar_named(name))
+        landmarks = encode(Landmarks.of(starmap(Definition, rows)))
+        told = {"landmarks": b2a_base64(landmarks, newline=False).decode()}
+        return json.dumps(told).encode() + b"\t" + json.dumps(rows).encode()
     except MissingExtraError as error:
-        return {"missing": error.message}
+        failed = {"missing": error.message}
     except ImportError as error:
-        return {"missing": f"tree-sitter cannot be imported ({error})"}
+        failed = {"missing": f"tree-sitter cannot be imported ({error})"}
     except Exception as error:  # noqa: BLE001 - a grammar's failure is that document's alone
-        return {"failed": f"failed ({type(error).__name__}: {error})"}
+        failed = {"failed": f"failed ({type(error).__name__}: {error})"}
+    return json.dumps(failed).encode()
 
 
 def _confine() -> None:
