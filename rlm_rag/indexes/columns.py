@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,17 +57,19 @@ class Column:
 
 def added(weighted: Iterable[tuple[Column, float]], total: int) -> Scores:
     """Return, for each of `total` things, the sum of its weighted scores, in the order given."""
-    totals = np.zeros(total)
-    waiting: list[tuple[Numbers, Scores, float]] = []
+    totals: Scores | None = None
     for column, weight in weighted:
-        if column.numbers is not None:
-            waiting.append((column.numbers, column.scores, weight))
+        if not column.count:
             continue
-        _add(waiting, totals)
-        waiting.clear()
-        totals += weight * column.scores
-    _add(waiting, totals)
-    return totals
+        scores = weight * column.scores
+        if column.numbers is None:
+            totals = scores if totals is None else np.add(totals, scores, out=totals)
+            continue
+        if totals is None:
+            totals = np.zeros(total)
+        # By numbers of another size numpy adds several times as slowly.
+        np.add.at(totals, column.numbers.astype(np.intp), scores)
+    return np.zeros(total) if totals is None else totals
 
 
 def distinct(numbers: Places) -> Places:
@@ -86,12 +88,3 @@ def raised(numbers: Places, scores: Scores, those: Places, gain: float) -> tuple
         places = numbers.searchsorted(those)
     scores[places] += gain
     return numbers, scores
-
-
-def _add(columns: Sequence[tuple[Numbers, Scores, float]], totals: Scores) -> None:
-    """Add columns without their zeros, one after the other, in few steps."""
-    if columns:
-        numbers, scores, weights = zip(*columns, strict=True)
-        weighted = np.concatenate(scores)
-        weighted *= np.repeat(weights, list(map(len, scores)))
-        np.add.at(totals, np.concatenate(numbers, dtype=np.intp), weighted)

@@ -22,7 +22,7 @@ from rlm_rag.indexes.query import Query
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.scoring import Ranker, totals_of
 from rlm_rag.indexes.term_lines import term_lines
-from rlm_rag.indexes.windows import STRIDE_LINES, window_lines
+from rlm_rag.indexes.windows import STRIDE_LINES, WINDOW_LINES, window_lines
 from rlm_rag.packed import PackedCorpus
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Finder:
         self._weights = weights
         self._texts = LineTexts(corpus)
         self._last_ranker: Ranker | PrunedRanker | None = None
+        self._first_windows = np.frombuffer(index.postings.first_windows, np.uint32)
+        self._line_counts = np.frombuffer(index.line_counts, np.uint64).astype(np.int64)
 
     @property
     def index(self) -> SearchIndex:
@@ -79,7 +81,7 @@ class Finder:
         ranks = np.round(scores, SCORE_DIGITS)
         documents = self._ranker(question.totals).window_documents[windows]
         best = np.lexsort((windows, self._path_order[documents], -ranks))[:count]
-        return self._candidates(part, windows[best], scores[best], ranks[best])
+        return self._candidates(part, windows[best], documents[best], scores[best], ranks[best])
 
     def stretches(self, windows: Sequence[int], terms: Sequence[bytes]) -> list[Stretch]:
         """Return windows with the lines above them, and which of the terms they hold."""
@@ -115,17 +117,18 @@ class Finder:
         return times
 
     def _candidates(
-        self, part: int, windows: Places, scores: Scores, ranks: Scores
+        self, part: int, windows: Places, documents: Places, scores: Scores, ranks: Scores
     ) -> list[Candidate]:
-        postings, paths = self._index.postings, self._index.paths
-        found = []
-        rows = zip(windows.tolist(), scores.tolist(), ranks.tolist(), strict=True)
-        for window, score, rank in rows:
-            document, number = postings.place(window)
-            first, last = window_lines(number, self._index.line_counts[document])
-            length = postings.window_lengths[window]
-            found.append(Candidate(part, window, paths[document], first, last, length, score, rank))
-        return found
+        postings, paths, line_counts = self._index.postings, self._index.paths, self._line_counts
+        firsts = (windows - self._first_windows.take(documents)) * STRIDE_LINES + 1
+        lasts = np.minimum(firsts + (WINDOW_LINES - 1), line_counts.take(documents))
+        columns = (windows, documents, firsts, lasts, scores, ranks)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        lengths = postings.window_lengths
+        return [
+            Candidate(part, window, paths[document], first, last, lengths[window], score, rank)
+            for window, document, first, last, score, rank in rows
+        ]
 
     def _found(self, question: Question, count: int) -> Found:
         query, rarity, weights = question.query, question.rarity, self._weights

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import log
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from rlm_rag.indexes.query import Query
 
@@ -137,8 +137,7 @@ class Question:
     allowed: Callable[[str], bool] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A window that may be a hit: number `window` of its part, lines `first` to `last`.
 
     `length` is its terms; `rank` its score, rounded, by which windows are ordered.
@@ -155,8 +154,7 @@ class Candidate:
 
     def ranked(self, rank: float) -> Candidate:
         """Return it with another rank."""
-        place = self.part, self.window, self.path, self.first, self.last, self.length
-        return Candidate(*place, self.score, rank)
+        return self._replace(rank=rank)
 
 
 class Stretch:

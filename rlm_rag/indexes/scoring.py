@@ -104,11 +104,15 @@ class Ranker:
         """Return the windows that can be among the best, by what the best of some of them reach."""
         document_of = self._norms.document_of
         tried = wanted.count + _MORE_TRIED
-        windows = np.flatnonzero(sums > 0)
-        if wanted.second or len(windows) <= max(_FEW, wanted.count):
-            return windows
+        held = sums > 0
+        if wanted.second or np.count_nonzero(held) <= max(_FEW, wanted.count):
+            return np.flatnonzero(held)
         enough = reached(sums, tried)
-        windows = np.flatnonzero(sums >= enough)[: 2 * tried] if enough > 0 else windows[:tried]
+        windows = (
+            np.flatnonzero(sums >= enough)[: 2 * tried]
+            if enough > 0
+            else np.flatnonzero(held)[:tried]
+        )
         of_windows = document_of.take(windows)
         if wanted.allowed is not None:
             allowed = wanted.allowed(of_windows)
