@@ -35,6 +35,18 @@ _NAME_SHAPES = (
     re.compile(r"\b(?:_+[^\W_]|[^\W_]+_)\w*"),
     re.compile(r"\b[A-Za-z]*[a-z][A-Z]\w*|\b[A-Z]{2,}[a-z]\w+"),
 )
+# A word that every question is made of is a name where one is said to follow, and not for a verb.
+_KINDS = "function|method|class|macro|struct|trait|enum|variable|constant|symbol|name|command"
+_CALLED = re.compile(
+    rf"\b(?:{_KINDS})\s+(?:called\s+|named\s+)?(\w+)\s+(?:defined|declared|implemented|located|do)\b",
+    re.IGNORECASE,
+)
+_FOLLOWED = """
+    am an and are as be been being but by can could did do does had has have how i if is it its may
+    might must or shall should so that these they this those to was we were what when where which
+    while who whose why will would you
+    """
+_NEVER_CALLED = frozenset(_FOLLOWED.split())
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.m", "p.m", "etc"})
 _SUFFIXES = ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e")
 _SHORTEST_STEM_CHARS = 3
@@ -45,8 +57,8 @@ class Clues:
     """`query` goes to the search as it is; `names` may be symbols, files or quoted texts.
 
     `base_query` is the same with the base forms of its inflected words added. `terms` maps the
-    stem of each word worth finding to the word as the question spells it. `of_tests` says that
-    the question asks about tests.
+    stem of each word worth finding to the word as the question spells it, and a name that has none
+    to itself. `of_tests` says that the question asks about tests.
     """
 
     query: str
@@ -67,13 +79,20 @@ def find_clues(question: str) -> Clues:
     for word in _WORD.findall(query):
         for stem in stems(word):
             terms.setdefault(stem, word)
+    names = _names(question)
+    terms |= {name: name for name in names if is_stop_word(name)}
     return Clues(
         query=query,
         base_query=" ".join([query, *_base_forms(query)]),
-        names=_names(question),
+        names=names,
         terms=terms,
         of_tests="test" in terms,
     )
+
+
+def is_stop_word(name: str) -> bool:
+    """Tell whether a name is a word that has no stem, and is met in no text."""
+    return name.casefold() in STOP_WORDS
 
 
 def stems(word: str) -> list[str]:
@@ -134,6 +153,9 @@ def _names(question: str) -> tuple[str, ...]:
             quoted = quoted.removesuffix("()")
         if 2 <= len(quoted) <= MAX_NAME_CHARS:
             names.setdefault(quoted)
+    for match in _CALLED.finditer(question):
+        if is_stop_word(match[1]) and match[1].casefold() not in _NEVER_CALLED:
+            names.setdefault(match[1])
     words = _QUOTED.sub(" ", question).split()
     rest = " ".join(word for word in words if len(word) <= MAX_WORD_CHARS)
     found = [match for shape in _NAME_SHAPES for match in shape.finditer(rest)]

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from rlm_rag.models.offline_clues import is_stop_word
+
 # Weights of what speaks for a file, against 1 for holding the best window of a search.
 MORE_WINDOWS = 0.02
 DEFINES_NAME = 1.0
@@ -187,7 +189,9 @@ def _score_names(evidence: Evidence, scores: dict[str, float]) -> None:
 
 
 def _wholeness(name: str) -> float:
-    """A name that is one plain word may be meant as a word."""
+    """A name that is one plain word may be meant as a word; of a stop word no search can tell."""
+    if is_stop_word(name):
+        return 2.0
     return 0.5 if name.isalpha() and name.islower() else 1.0
 
 

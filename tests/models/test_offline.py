@@ -163,6 +163,39 @@ def test_plain_words_are_no_names() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Where is `after` defined?", "after"),
+        ("where is the function all defined", "all"),
+        ("What does the method named Not do?", "Not"),
+    ],
+)
+def test_a_definition_of_a_name_that_is_a_stop_word_is_shown(question: str, name: str) -> None:
+    clues = find_clues(question)
+    assert clues.names == (name,)
+    mark = "evidence 0123456789ab "
+    rows = [
+        found(mark, "window", "a.md", query=0, line=1, end_line=9, score=12.0, snippet=""),
+        found(mark, "definition", "b.py", name=name, line=12, head=""),
+        found(mark, "lines", "b.py", line=10, lines=["x = 1", "", f"def {name}(n):", "    pass"]),
+    ]
+    evidence = read_evidence(["\n".join(rows)], mark)
+    ranked = rank_files(evidence)
+    assert next(iter(ranked)) == "b.py"
+    (excerpt,) = choose_excerpts(evidence, ranked, clues.terms)
+    assert excerpt.path == "b.py"
+    assert f"def {name}(n):" in excerpt.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What does the function do?", "Which class is defined here?", "the method that did it"],
+)
+def test_a_word_of_the_question_is_no_name_because_it_follows_one_of_code(question: str) -> None:
+    assert find_clues(question).names == ()
+
+
 def test_a_question_of_five_thousand_words_is_looked_for_by_its_start_and_end() -> None:
     words = [f"word{number}" for number in range(5000)]
     clues = find_clues(" ".join(words))
