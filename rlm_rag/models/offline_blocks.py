@@ -64,10 +64,14 @@ show("looked", "")
 _READ = """
 places = %(places)s
 for path, first, last in places:
-    rows = read(path, first, last).split("\\n")
-    rows = [row for row in (re.match(r"\\s*(\\d+): ?(.*)", row, re.S) for row in rows) if row]
-    if rows and int(rows[0][1]) == first:
+    while first <= last:
+        rows = read(path, first, last).split("\\n")
+        rows = [row for row in (re.match(r"\\s*(\\d+): ?(.*)", row, re.S) for row in rows) if row]
+        if not rows or int(rows[0][1]) != first:
+            break
         show("lines", path, line=first, lines=[row[2][:%(line_chars)d] for row in rows])
+        # One answer ends within a line that is longer than that.
+        first += len(rows)
 show("outline", places[0][0], text=outline(places[0][0], budget_chars=%(outline_chars)d))
 """
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlm_rag.models.offline_clues import is_stop_word, stems_of
-from rlm_rag.models.offline_evidence import Evidence, Window
+from rlm_rag.models.offline_evidence import Definition, Evidence, Mention, Window
 
 MIN_EXCERPT_LINES = 6
 MAX_EXCERPT_LINES = 14
@@ -127,7 +127,8 @@ def _best_excerpt(evidence: Evidence, place: Place, weights: Mapping[str, float]
     read = evidence.lines.get(place.path, {})
     numbers = [number for number in range(place.line, place.end_line + 1) if number in read]
     found = {number: stems_of(read[number]) & weights.keys() for number in numbers}
-    for named in (*evidence.definitions, *evidence.mentions):
+    all_named: list[Definition | Mention] = [*evidence.definitions, *evidence.mentions]
+    for named in all_named:
         # No stem of a line tells of it.
         if named.path == place.path and named.line in found and is_stop_word(named.name):
             found[named.line] |= {named.name} & weights.keys()

@@ -138,6 +138,24 @@ def test_the_answering_block_sets_the_answer_word_for_word(text: str) -> None:
     assert namespace["answer"] == {"content": text, "ready": True}
 
 
+def test_what_follows_a_line_that_fills_an_answer_is_read_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    texts = ["x = 1", "y" * 39_000, "def after():", "    pass"]
+
+    def read(path: str, first: int, last: int) -> str:
+        if first > len(texts):
+            return f"(b.py has {len(texts)} lines)"
+        shown = [f"{number}: {texts[number - 1]}" for number in range(first, min(last, 4) + 1)]
+        return "\n".join(shown)[:20_000]
+
+    mark = "evidence 0123456789ab "
+    block = the_block(read_block([Place("b.py", 1, 40)], mark))
+    exec(block, {"read": read, "outline": lambda path, budget_chars: ""})
+    read_back = read_evidence([capsys.readouterr().out], mark).lines["b.py"]
+    assert read_back == {1: "x = 1", 2: "y" * MAX_LINE_CHARS, 3: "def after():", 4: "    pass"}
+
+
 def test_names_are_taken_from_backticks_quotes_and_shapes() -> None:
     question = (
         'How does `load` use readText, _private_name, MAX_SIZE, os.path and src/a-b.py in "a b c", '
