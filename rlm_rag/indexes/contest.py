@@ -30,6 +30,8 @@ _MOST_OPEN = 4096
 _MOST_TERMS = 40
 # Fewer are scored as fast as they are sorted out.
 _FEW = 512
+# From one in so many on, all are set to 0 in less time than those.
+_SCATTERED = 8
 
 _NONE: Places = np.zeros(0, np.intp)
 
@@ -101,12 +103,18 @@ class Contest:
         self._terms = (
             list(terms) if self._is_whole else sorted(terms, key=self._weight, reverse=True)
         )
+        # Windows that were added to, and their sums then: of each the last is right.
+        self._added: list[tuple[Places, Scores]] = []
         self._windows: list[Places] = []
         self._documents: list[Places] = []
+        # Of those that were added first, so many, the best: those tried for what the best reach.
+        self._tried_count = 0
+        self._tried: Places = _NONE
         # The greatest sums so far, and what the best of so many windows reach.
         self._most = self._most_of_document = 0.0
         self._least = 0.0
-        self._most_gain = float(wanted.gains.take(wanted.gaining).max(initial=0.0))
+        self._gains = wanted.gains.take(wanted.gaining)
+        self._most_gain = float(self._gains.max(initial=0.0))
         if wanted.allowed is not None:
             self._is_allowed = np.zeros(len(sums.of_documents), np.bool_)
 
@@ -181,8 +189,10 @@ class Contest:
         before = sums.take(windows)
         after = before + scores
         sums[windows] = after
-        self._windows.append(windows[before == 0])
         self._most = max(self._most, float(after.max(initial=0.0)))
+        self._added.append((windows, after))
+        if self._is_whole:
+            self._windows.append(windows[before == 0])
 
     def _touch(self, documents: Places) -> None:
         self._documents.append(documents)
@@ -193,11 +203,37 @@ class Contest:
         return self._most + self._most_of_document + self._most_gain
 
     def _touched(self) -> Places:
-        """Return the windows that hold a term so far, and count."""
-        windows = np.concatenate([_NONE, *self._windows])
+        """Return the windows that hold a term, and count, once all were added."""
+        return self._allowed(np.concatenate([_NONE, *self._windows]))
+
+    def _allowed(self, windows: Places) -> Places:
+        """Return those windows, all of documents that were added to, that count."""
         if self._wanted.allowed is None:
             return windows
         return windows[self._is_allowed.take(self._sums.norms.document_of.take(windows))]
+
+    def _reaching(self, least: float) -> Places:
+        """Return the windows that were added to, and count, of sums that are not less.
+
+        Some of them are there more than once.
+        """
+        found = [windows[sums >= least] for windows, sums in self._added]
+        return self._allowed(np.concatenate([_NONE, *found]))
+
+    def _try_more(self, count: int) -> Places:
+        """Return some windows that count, ascending, among them the best by their sums so far."""
+        found = [self._tried]
+        for windows, sums in self._added[self._tried_count :]:
+            if self._wanted.allowed is not None:
+                documents = self._sums.norms.document_of.take(windows)
+                allowed = self._is_allowed.take(documents)
+                windows, sums = windows[allowed], sums[allowed]
+            found.append(windows[sums >= reached(sums, count)][: 2 * count])
+        self._tried_count = len(self._added)
+        windows = distinct(np.concatenate(found))
+        sums = self._sums.of_windows.take(windows)
+        self._tried = windows[sums >= reached(sums, count)][: 2 * count]
+        return self._tried
 
     def _summed(self, windows: Places) -> tuple[Places, Scores]:
         """Return those of some windows that hold a term, and their scores, all terms added."""
@@ -211,10 +247,8 @@ class Contest:
 
     def _reached(self) -> float:
         """Return what the best that are wanted reach at least, 0 where there are not so many."""
-        wanted, windows = self._wanted, self._touched()
-        tried = wanted.count + _MORE_TRIED
-        sums = self._sums.of_windows.take(windows)
-        windows = np.sort(windows[sums >= reached(sums, tried)][: 2 * tried])
+        wanted = self._wanted
+        windows = self._try_more(wanted.count + _MORE_TRIED)
         windows, scores = self._summed(windows) if self._is_whole else self._exact(windows)
         documents = self._sums.norms.document_of.take(windows)
         scores += wanted.gains.take(documents)
@@ -225,30 +259,57 @@ class Contest:
     def _open_documents(self, rest: float) -> Places:
         """Return the documents of which all windows can be among the best, or have to be there."""
         sums, wanted = self._sums, self._wanted
-        documents = np.concatenate([_NONE, *self._documents])
-        if rest + self._most_gain >= self._least:
-            documents = np.concatenate([documents, wanted.gaining])
+        if not (rest or wanted.second):
+            # Windows that hold no term are none.
+            return _NONE
+        documents = _NONE
+        left = self._least - (rest + self._most_of_document)
+        if left <= 0 or wanted.second:
+            documents = np.concatenate([_NONE, *self._documents])
+            if rest + self._most_gain >= self._least:
+                documents = np.concatenate([documents, wanted.gaining])
+        elif self._most_gain >= left:
+            # No other gains enough.
+            documents = wanted.gaining[self._gains >= left]
         bounds = rest + self._of_documents(documents)
         if wanted.second:
             windows = self._touched()
             most = np.zeros(len(sums.of_documents))
             np.maximum.at(most, sums.norms.document_of.take(windows), sums.of_windows.take(windows))
             bounds = (1 + wanted.second) * (bounds + most.take(documents))
-        elif not rest:
-            # Windows that hold no term are none.
-            return _NONE
         return distinct(documents[bounds >= self._least])
 
     def _contenders(self, rest: float, open_documents: Places) -> Places:
         """Return the windows of open documents, and others that can be among the best."""
         found = [self._sums.windows_of(open_documents)]
         if not self._wanted.second:
-            windows = self._touched()
             # First by what costs least to know.
-            least = self._least - (rest + self._most_of_document + self._most_gain)
-            windows = windows[self._sums.of_windows.take(windows) >= least]
-            found.append(windows[self._bounds(windows) + rest >= self._least])
+            least = self._least - (rest + self._most_of_document)
+            gain, gaining = self._split(least)
+            windows = np.concatenate([self._reaching(least - gain), gaining])
+            sums = self._sums.of_windows.take(windows)
+            documents = self._sums.norms.document_of.take(windows)
+            sums += self._wanted.gains.take(documents)
+            left = np.flatnonzero(sums >= least)
+            windows, documents = windows.take(left), documents.take(left)
+            bounds = sums.take(left) + self._sums.share * self._sums.of_documents.take(documents)
+            found.append(windows[bounds + rest >= self._least])
         return distinct(np.concatenate(found))
+
+    def _split(self, least: float) -> tuple[float, Places]:
+        """Return a gain, and the windows that count of the documents that gain more.
+
+        By these few, others are held against a gain of which less is left to reach.
+        """
+        if self._most_gain <= least / 2:
+            return self._most_gain, _NONE
+        documents = self._wanted.gaining[self._gains > least / 2]
+        if least <= 0 or self._sums.count_windows(documents) > _MOST_OPEN:
+            return self._most_gain, _NONE
+        documents = distinct(documents)
+        if self._wanted.allowed is not None:
+            documents = documents[self._wanted.allowed(documents)]
+        return least / 2, self._sums.windows_of(documents)
 
     def _left(self, windows: Places, rest: float, terms: Sequence[Weighed]) -> Places:
         """Leave out more of the contenders, by the scores of terms that were not taken."""
@@ -273,7 +334,11 @@ class Contest:
         return self._sums.share * sums + self._wanted.gains.take(documents)
 
     def _clear(self) -> None:
-        for windows in self._windows:
-            self._sums.of_windows[windows] = 0
+        sums = self._sums.of_windows
+        if _SCATTERED * sum(len(windows) for windows, _ in self._added) > len(sums):
+            sums.fill(0)
+        else:
+            for windows, _ in self._added:
+                sums[windows] = 0
         for documents in self._documents:
             self._sums.of_documents[documents] = 0
