@@ -46,7 +46,7 @@ _STOPWORDS = frozenset(
 class Citation:
     """A cited place and what the check made of it; lines are those that stand in the corpus.
 
-    `verified` status: a quote of at least `MIN_QUOTE_CHARS`, or a whole line, stands in at most
+    `verified` status: a quote of at least `MIN_QUOTE_CHARS`, or whole lines, stand in at most
     MAX_VERIFIED_LINES lines, which may be moved to where it stands. `located`: the lines exist,
     and no quote is given, or a short one that the document holds or that may be a mere name.
     `false`: anything else. The flag `verified` is true for the first two where a term of the
@@ -183,11 +183,13 @@ def _check(place: Place, source: _Source | int | None) -> Citation:
         return Citation(place.path, place.first, last, quote, status, False)
     first = place.first
     last = source.line_count if place.last is None else place.last
+    over_lines = [fold(quote) for quote in place.over_lines]
+    quotes += [quote for quote in over_lines if quote and source.locate(quote, first) is not None]
     real = 1 <= first <= last <= source.line_count
     standing = [quote for quote in quotes if real and source.stands(quote, first, last)]
     for quote in standing:
         precise = last - first < MAX_VERIFIED_LINES
-        if precise and (is_long(quote) or source.whole_line(quote, first, last)):
+        if precise and (is_long(quote) or any(source.whole_lines(quote, first, last))):
             return source.citation(place, first, last, quote, "verified")
     if not any(is_long(quote) for quote in standing):
         for quote in quotes:
@@ -212,6 +214,15 @@ class _Folded:
     def line_at(self, offset: int) -> int:
         return bisect_right(self.starts, offset)
 
+    def begins(self, offset: int) -> bool:
+        """Tell whether a line begins there."""
+        line = self.line_at(offset)
+        return line > 0 and self.starts[line - 1] == offset
+
+    def ends(self, offset: int) -> bool:
+        """Tell whether a line ends there."""
+        return offset == len(self.text) or self.begins(offset + 1)
+
 
 class _Source:
     """A cited document; its folded form is made when the first quote is looked for."""
@@ -234,16 +245,20 @@ class _Source:
 
     def stands(self, quote: str, first: int, last: int) -> bool:
         """Whether the quote, or its pieces around ellipses in order, is in the lines."""
-        folded = self._fold()
-        begin = folded.starts[first - 1]
-        end = folded.starts[last] if last < len(folded.starts) else len(folded.text)
-        return any(
-            end_of(folded.text, pieces, begin, end) is not None for pieces in readings(quote)
-        )
+        text, (begin, end) = self._fold().text, self._offsets(first, last)
+        return any(end_of(text, pieces, begin, end) is not None for pieces in readings(quote))
 
-    def whole_line(self, quote: str, first: int, last: int) -> bool:
-        same = spellings(quote)
-        return any(fold(line) in same for line in self._lines[first - 1 : last])
+    def whole_lines(self, quote: str, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Yield which of the lines, one or some in a row, are the quote as a whole."""
+        folded = self._fold()
+        begin, end = self._offsets(first, last)
+        for spelling in spellings(quote):
+            at = folded.text.find(spelling, begin, end)
+            while at >= 0:
+                after = at + len(spelling)
+                if folded.begins(at) and folded.ends(after):
+                    yield folded.line_at(at), folded.line_at(after - 1)
+                at = folded.text.find(spelling, at + 1, end)
 
     def lacks(self, quote: str) -> bool:
         """Whether it stands nowhere, in whatever case, and has too many words for a mere name."""
@@ -258,7 +273,7 @@ class _Source:
     def locate(self, quote: str, near: int) -> tuple[int, int] | None:
         """The lines in which the quote stands, nearest to line `near`.
 
-        A short quote is only found as a whole line, at most NEAR_LINES away.
+        A short quote is only found as whole lines, at most NEAR_LINES away.
         """
         if is_long(quote):
             return min(
@@ -266,12 +281,10 @@ class _Source:
             )
         low = max(1, near - NEAR_LINES)
         high = min(self.line_count, near + NEAR_LINES)
-        whole = spellings(quote)
-        same = [line for line in range(low, high + 1) if fold(self._lines[line - 1]) in whole]
-        if not same or not _WORD.search(quote):
+        if not _WORD.search(quote):
             return None
-        nearest = min(same, key=lambda line: abs(line - near))
-        return nearest, nearest
+        found = self.whole_lines(quote, low, high) if low <= high else ()
+        return min(found, key=lambda lines: abs(lines[0] - near), default=None)
 
     def _occurrences(self, quote: str) -> Iterator[tuple[int, int]]:
         folded = self._fold()
@@ -287,6 +300,12 @@ class _Source:
                 if end is not None:
                     yield first, folded.line_at(end - 1)
                 at = folded.text.find(pieces[0], at + 1)
+
+    def _offsets(self, first: int, last: int) -> tuple[int, int]:
+        """Return where lines begin and end in the folded text."""
+        folded = self._fold()
+        end = folded.starts[last] if last < len(folded.starts) else len(folded.text)
+        return folded.starts[first - 1], end
 
     def _fold(self) -> _Folded:
         if self._folded is None:

@@ -34,6 +34,8 @@ _QUOTE = re.compile(
     r"|“(?P<curly>[^“”]{1,2000})”|«(?P<angled>[^«»]{1,2000})»"
     r"|(?<!\w)'(?P<single>[^'\n]+)'(?!\w)"
 )
+# Between any two marks there may be a quotation over lines, or what stands between two others.
+_OVER_LINES = re.compile(r"\"(?=([^\"]{1,2000})\")|`(?=([^`]{1,2000})`)")
 _QUOTED_LINES = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _GAP_AFTER = re.compile(
     r"[\W_]{0,12}(?:(?:says|reads|states|shows|has|contains|defines|that)[\W_]{1,4}){0,2}"
@@ -52,13 +54,15 @@ class Place:
     """A place that the answer names: `last` None means to the end (a part named alone).
 
     A line number of more digits than any document needs is MAX_LINE. `sentence` is the text
-    that makes the claim, places left out.
+    that makes the claim, places left out. `over_lines` stands between two marks on different
+    lines, and is a quotation only if the document holds it.
     """
 
     path: str
     first: int
     last: int | None
     quotes: tuple[str, ...]
+    over_lines: tuple[str, ...]
     sentence: str
 
 
@@ -78,6 +82,7 @@ class _Quote:
     start: int
     end: int
     block: bool
+    over_lines: bool = False
 
 
 def find_places(text: str, exists: Callable[[str], bool]) -> tuple[Place, ...]:
@@ -91,10 +96,12 @@ def find_places(text: str, exists: Callable[[str], bool]) -> tuple[Place, ...]:
     found = _Finder(text, exists).find()
     starts = [place.start for place in found]
     owned: dict[int, list[str]] = {}
+    over_lines: dict[int, list[str]] = {}
     for quote in _quotes(text, found):
         owner = _owner(text, quote, found, starts)
         if owner is not None and not exists(quote.text.strip()):
-            owned.setdefault(owner, []).append(quote.text)
+            into = over_lines if quote.over_lines else owned
+            into.setdefault(owner, []).append(quote.text)
     blanked = _blanked(text, found)
     return tuple(
         Place(
@@ -102,6 +109,7 @@ def find_places(text: str, exists: Callable[[str], bool]) -> tuple[Place, ...]:
             place.first,
             place.last,
             tuple(owned.get(number, ())),
+            tuple(over_lines.get(number, ())),
             _sentence(blanked, place.start, place.end),
         )
         for number, place in enumerate(found)
@@ -265,7 +273,7 @@ def _looks_like_file(path: str) -> bool:
 
 
 def _quotes(text: str, found: Sequence[_Found]) -> Iterator[_Quote]:
-    """Quotations in order of their kind: fences, quoted lines, then marks within a line.
+    """Quotations in order of their kind: fences, quoted lines, marks within a line, over lines.
 
     One that holds a cited place is none.
     """
@@ -297,6 +305,12 @@ def _quotes(text: str, found: Sequence[_Found]) -> Iterator[_Quote]:
         if _inside(match.start(), blocks, block_starts) or holds_place(*match.span()):
             continue
         yield _Quote(content, match.start(), match.end(), False)
+    for match in _OVER_LINES.finditer(text):
+        content = match[1] or match[2]
+        end = match.end() + len(content) + 1
+        is_apart = not _inside(match.start(), blocks, block_starts)
+        if "\n" in content.strip() and is_apart and not holds_place(match.start(), end):
+            yield _Quote(content, match.start(), end, False, over_lines=True)
 
 
 def _inside(offset: int, blocks: Sequence[_Quote], starts: Sequence[int]) -> bool:

@@ -204,6 +204,44 @@ def test_a_short_whole_line_verifies_and_moves_only_nearby(corpus):
     assert one("`import time` in src/retry.py:150", corpus).status == "located"
 
 
+SHORT_LINES = [("pair.py", "x = 1\ny = 2\n\nz = 3\n\ndef f(a):\n    return a\n")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pair.py:1-2:\n```\nx = 1\ny = 2\n```",
+        "pair.py:1-2\n> x = 1\n> y = 2",
+        'It says "x = 1 y = 2" (pair.py:1-2).',
+        'It says "x = 1\ny = 2" (pair.py:1-2).',
+        "`x = 1\ny = 2` in pair.py:1-2",
+        "pair.py:3-4:\n```\nx = 1\ny = 2\n```",
+    ],
+)
+def test_lines_quoted_whole_verify_however_short_they_are(text):
+    with Corpus.from_documents(SHORT_LINES) as opened:
+        citation = one(text, opened)
+    assert (citation.line, citation.end_line, citation.status) == (1, 2, "verified")
+
+
+@pytest.mark.parametrize("text", ['"= 1\ny = 2" (pair.py:1-2)', '"x = 1\ny =" (pair.py:1-2)'])
+def test_parts_of_short_lines_are_no_proof(text):
+    with Corpus.from_documents(SHORT_LINES) as opened:
+        assert one(text, opened).status == "located"
+
+
+def test_a_quote_in_marks_may_go_over_the_end_of_a_line(corpus):
+    quote = "def retry_delay(attempt):\n    return min(60, 2 ** attempt)"
+    for marked in (f'"{quote}"', f"`{quote}`"):
+        citation = one(f"It is {marked} (src/retry.py:3-4).", corpus)
+        assert (citation.line, citation.end_line, citation.status) == (3, 4, "verified")
+
+
+def test_what_stands_between_the_marks_of_two_quotes_is_none(corpus):
+    text = 'The screen of 5" is one\nthing, that of 6" another (src/retry.py:3-4).'
+    assert one(text, corpus).status == "located"
+
+
 def test_a_short_quote_is_no_proof(corpus):
     citation = one("`attempt` in src/retry.py:3", corpus)
     assert (citation.status, citation.verified) == ("located", True)
