@@ -13,7 +13,7 @@ from rlm_rag.cli.estimate import show_estimate
 from rlm_rag.cli.exits import DONE
 from rlm_rag.cli.model_options import model_options
 from rlm_rag.cli.offering import offering_options, take_schema
-from rlm_rag.cli.options import json_option, source_options, split_last
+from rlm_rag.cli.options import json_option, question_of, source_options, split_last
 from rlm_rag.cli.questioner import keep_last, take_questioner
 
 EXAMPLE = 'rlm-rag ask ./repo "Where is retry backoff computed?"'
@@ -54,6 +54,7 @@ def ask(
         git log -p | rlm-rag ask - "Which commit changed the default port?"
     """
     sources, question = split_last(arguments, what="the question", example=EXAMPLE)
+    question = question_of(question, sources, what="the question")
     schema = take_schema(options)
     questioner = take_questioner(options, sources=sources)
     if estimate:

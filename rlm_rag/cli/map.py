@@ -18,7 +18,15 @@ from rlm_rag.cli.display import Display
 from rlm_rag.cli.estimate import show_estimate
 from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.model_options import model_options
-from rlm_rag.cli.options import STDIN, Loading, json_option, source_options, split_last
+from rlm_rag.cli.options import (
+    STDIN,
+    Loading,
+    OutFile,
+    json_option,
+    question_of,
+    source_options,
+    split_last,
+)
 from rlm_rag.cli.questioner import Questioner, take_questioner
 from rlm_rag.cli.spending import spent, unsent
 from rlm_rag.counts import counted
@@ -37,7 +45,7 @@ EXAMPLE = 'rlm-rag map ./repo "Which settings does it read?" -o settings.jsonl'
 @click.option(
     "-o",
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutFile(),
     metavar="FILE",
     help="Where the answers go, - for standard output; a file that has some is gone on with.",
 )
@@ -68,6 +76,7 @@ def map_(
         rlm-rag map ./minutes "What was decided?" --model openai/gpt-5-mini > decisions.jsonl
     """
     sources, prompt = split_last(arguments, what="the prompt", example=EXAMPLE)
+    prompt = question_of(prompt, sources, what="the prompt")
     out = None if out == Path(STDIN) else out
     if out is not None:
         # Raises where the working folder is gone, which is told as such.

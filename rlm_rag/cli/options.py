@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast
 
 import click
 
-from rlm_rag.cli import streams
+from rlm_rag.cli import streams, terminal
 from rlm_rag.cli.progress import IndexProgress, load_progress
 from rlm_rag.engine.limits import Limits
 from rlm_rag.errors import UsageError
@@ -119,6 +121,42 @@ def split_last(arguments: Sequence[str], *, what: str, example: str) -> tuple[tu
     if not last.strip():
         raise UsageError(f"{what} is empty", hint=f"for example: {example}")
     return tuple(sources), last
+
+
+class OutFile(click.Path):
+    """A file to be written, whose name is no folder's, and not empty."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the name is empty: give a file", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def question_of(last: str, sources: Sequence[str], *, what: str) -> str:
+    """Return the last argument, or for `-` the text of standard input.
+
+    Raises:
+        UsageError: standard input is a source too, a terminal, closed, empty, or no UTF-8.
+    """
+    if last != STDIN:
+        return last
+    if STDIN in sources:
+        raise UsageError(f"- is {what} and a source", hint="standard input can be one of them")
+    hint = f"give {what} as an argument, or pipe it in"
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError(f"{what} is -, and there is no standard input", hint=hint)
+    if terminal.is_terminal(sys.stdin):
+        raise UsageError(f"{what} is -, and standard input is a terminal", hint=hint)
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what} on standard input is no UTF-8", hint=hint) from error
+    if not text.strip():
+        raise UsageError(f"{what} on standard input is empty", hint=hint)
+    return text.rstrip("\r\n")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import click
 from rlm_rag.cli import streams
 from rlm_rag.cli.completion import files
 from rlm_rag.cli.exits import DONE
-from rlm_rag.cli.options import Loading, json_option, opened, source_options
+from rlm_rag.cli.options import Loading, OutFile, json_option, opened, source_options
 from rlm_rag.counts import counted
 from rlm_rag.errors import UsageError
 from rlm_rag.globs import without_part
@@ -29,9 +29,7 @@ EXAMPLE = "for example: rlm-rag pack ./repo -o repo.jsonl"
 
 @click.command()
 @click.argument("sources", nargs=-1, shell_complete=files, metavar="SOURCE...")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file."
-)
+@click.option("-o", "--output", type=OutFile(), help="Write to this file.")
 @click.option(
     "--format",
     "layout",

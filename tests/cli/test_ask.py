@@ -170,6 +170,44 @@ def test_a_weak_sandbox_is_said_and_takes_no_other_in_its_place(
     assert "done" not in done.stdout
 
 
+def test_a_question_can_come_by_standard_input(process: Run, repo: Path) -> None:
+    done = process("ask", str(repo), "-", stdin=f"{QUESTION}\n")
+    assert done.returncode == 0
+    assert "src/retry.py:" in done.stdout.partition("Citations")[2]
+
+
+@pytest.mark.parametrize(
+    ("sources", "stdin", "words"),
+    [
+        (["."], "", "the question on standard input is empty"),
+        (["."], " \n", "the question on standard input is empty"),
+        (["."], "caf\udce9?", "the question on standard input is no UTF-8"),
+        (["-"], "a text", "- is the question and a source"),
+    ],
+)
+def test_standard_input_that_is_no_question_exits_with_two(
+    process: Run, sources: list[str], stdin: str, words: str
+) -> None:
+    done = process("ask", *sources, "-", stdin=stdin)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no terminal can be made there")
+def test_a_question_is_not_waited_for_on_a_terminal(
+    environment: dict[str, str], repo: Path
+) -> None:
+    master, terminal = os.openpty()
+    try:
+        process = start(environment, "ask", str(repo), "-", stdin=terminal)
+        _, said = process.communicate(timeout=60)
+    finally:
+        os.close(master)
+        os.close(terminal)
+    assert process.returncode == 2
+    assert "standard input is a terminal" in (said if isinstance(said, str) else said.decode())
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
