@@ -67,6 +67,11 @@ class AnswerFile:
             self._check_place()
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all of it stays: no last line that is torn, and no answer that is not ok."""
+        return self._kept.is_whole
+
+    @property
     def replies(self) -> Path:
         """Where the cache of replies of this file lies."""
         return self._path.with_name(f".{self._path.name}.replies")
@@ -264,9 +269,11 @@ class AnswerFile:
         yield from (line for path, line in paths if path not in self._outdated)
 
     def _unwritable(self, error: OSError) -> AnswerFileError:
+        hint = "check its folder and the room on its disk"
+        if self._size:
+            hint += "; what was written stays"
         return AnswerFileError(
-            f"{self._path} cannot be written: {error.strerror or error}",
-            hint="check its folder and the room on its disk; what was written stays",
+            f"{self._path} cannot be written: {error.strerror or error}", hint=hint
         )
 
 

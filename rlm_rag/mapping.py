@@ -185,7 +185,8 @@ class Map(Closing):
             self._answers.put(answer)
 
     async def _work(self) -> MapSummary:
-        if self._file is None or not self.plan.digests:
+        # What a killed run left torn goes, whether or not there is anything to ask.
+        if self._file is None or (self._file.is_whole and not self.plan.digests):
             return await self._mapper.execute()
         with self._file:
             summary = await self._mapper.execute()

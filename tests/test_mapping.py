@@ -224,6 +224,19 @@ def test_a_torn_last_line_is_dropped_and_asked_again(
     assert set(lines(out)) == {"a.md", "b.md", "c.md"}
 
 
+def test_a_torn_last_line_goes_where_there_is_nothing_left_to_ask(
+    server: OpenAiChatServer, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    mapped(server, out=out)
+    whole = out.read_bytes()
+    out.write_bytes(whole + whole[:40])
+    server.received.clear()
+    assert mapped(server, out=out)[0] == {}
+    assert out.read_bytes() == whole
+    assert server.received == []
+
+
 def test_an_answer_without_its_line_end_is_not_paid_for_again(
     server: OpenAiChatServer, tmp_path: Path
 ) -> None:

@@ -272,4 +272,13 @@ def test_a_file_that_cannot_be_made_ends_it_before_anything_is_said_or_asked(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith(f"rlm-rag: {out} cannot be written: ")
+    assert "what was written stays" not in shown.err
+    assert openai_server.prompts == []
+
+
+def test_a_file_without_a_name_is_refused_for_that(
+    arguments: list[str], openai_server: OpenAiChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "-o", ""]) == 2
+    assert "the name is empty" in capsys.readouterr().err
     assert openai_server.prompts == []
