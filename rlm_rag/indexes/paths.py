@@ -18,6 +18,9 @@ _CLOSE = 5
 # As results show characters that would end a line or hide a part of it.
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
+# Bytes of a name that are no UTF-8, as the system gives them to a program.
+_BYTE = re.compile("[\udc80-\udcff]")
+
 
 def resolve(corpus: PackedCorpus, path: str) -> int:
     """Return the number of the one document that `path` means: exact, then suffix, then glob.
@@ -55,13 +58,13 @@ def the_one(
 def candidates(corpus: PackedCorpus, path: str) -> list[int]:
     """Return the documents that `path` may mean, by the first way that finds any.
 
-    A name that holds a newline or the like may be given as results show it, with `\\x0a`.
+    A name that holds a newline or the like may be given as results show it, with `\\x0a`, one of
+    bytes that are no UTF-8 as a shell gives it.
     """
-    exact = corpus.index_of(path)
-    if exact is None:
-        exact = corpus.index_of(_ESCAPE.sub(_meant_by, path))
-    if exact is not None:
-        return [exact]
+    for spelling in (path, _ESCAPE.sub(_meant_by, path), _BYTE.sub(_shown_byte, path)):
+        exact = corpus.index_of(spelling)
+        if exact is not None:
+            return [exact]
     plain = posixpath.normpath(path.replace("\\", "/")).lstrip("/") if path.strip() else ""
     while plain.startswith("../"):
         plain = plain[3:]
@@ -106,6 +109,10 @@ def gathered(
     name = "/" + path.replace("\\", "/").rpartition("/")[2]
     is_name = any(f"/{corpus.path(number)}".endswith(name) for number in found)
     return found if len(found) > 1 and not is_name else []
+
+
+def _shown_byte(match: re.Match[str]) -> str:
+    return f"\\x{ord(match[0]) & 0xFF:02x}"
 
 
 def _meant_by(escape: re.Match[str]) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 import rlm_rag
@@ -18,6 +21,19 @@ def test_an_error_names_paths_as_results_show_them(asked: str) -> None:
             corpus.read(asked)
         assert r"a/new\x0aline.md, b/new\x0aline.md" in str(caught.value)
         assert "one" in corpus.read(r"a/new\x0aline.md")
+
+
+def test_a_name_that_is_no_utf8_is_found_as_a_shell_gives_it(tmp_path: Path) -> None:
+    name = os.fsdecode(b"bad\xff.txt")
+    try:
+        (tmp_path / name).write_text("hello\n")
+    except OSError:
+        pytest.skip("the file system takes no such name")
+    with rlm_rag.load(tmp_path) as corpus:
+        assert corpus.read(name) == "1: hello"
+        assert corpus.read("bad\\xff.txt") == "1: hello"
+        with pytest.raises(RetrievalError):
+            corpus.read(os.fsdecode(b"bad\xfe.txt"))
 
 
 def test_a_path_of_which_there_are_several_names_them_in_one_line() -> None:
