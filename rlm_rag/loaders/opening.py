@@ -303,6 +303,11 @@ def _missing(named: str, location: Path, error: OSError | ValueError) -> SourceE
         return SourceError(
             f"Cannot open {shown}: {error.strerror}.", hint="Check the path and its permissions."
         )
+    if location.is_symlink():
+        return SourceError(
+            f"{shown} is a link to what is not there: {str(location.readlink())!r}.",
+            hint="Give the place that is meant, or set the link anew.",
+        )
     close: list[str] = []
     # Where the folder cannot be listed there is nothing to suggest.
     with suppress(OSError, ValueError):

@@ -33,6 +33,11 @@ def read_values(source: object) -> tuple[str, Iterator[Entry]]:
         return "mapping", _read_mapping(source)
     if isinstance(source, (bytes, bytearray, memoryview)) or not isinstance(source, Iterable):
         raise SourceError(f"Cannot load a {type(source).__name__}.", hint=_FORMS)
+    if isinstance(source, (set, frozenset)):
+        raise SourceError(
+            f"Cannot load a {type(source).__name__}: its order is another one in each process.",
+            hint="Give a list: sorted(...).",
+        )
     items = iter(source)
     for first in items:
         items = chain([first], items)

@@ -69,6 +69,15 @@ def test_a_text_whose_path_is_empty_is_refused_for_that(source: object) -> None:
         load_corpus(source)
 
 
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_a_set_of_texts_is_refused_since_it_has_no_order(kind: type[set[str]]) -> None:
+    with pytest.raises(SourceError, match=f"Cannot load a {kind.__name__}: its order") as caught:
+        load_corpus(kind(["a b", "c d"]))
+    assert "sorted(" in (caught.value.hint or "")
+    with load_corpus(dict.fromkeys(["a b", "c d"]).keys()) as corpus:
+        assert [document.content for document in corpus] == ["a b", "c d"]
+
+
 def test_a_text_is_given_by_name_or_told_by_its_lines_or_its_length(tmp_path: Path) -> None:
     with load_corpus(text="README.md") as corpus:
         assert (corpus.shape, corpus[0].path, corpus[0].content) == (
@@ -138,6 +147,13 @@ def test_a_missing_path_is_named_with_names_close_to_it(repo: Path) -> None:
     for missing in ("no/such/place", "https://example.org/x.git", "x\x00y", "~nobody-here/x"):
         with pytest.raises(SourceError):
             load_corpus(missing)
+
+
+def test_a_link_to_what_is_not_there_is_told_as_one(tmp_path: Path) -> None:
+    (tmp_path / "dangling").symlink_to("nowhere")
+    with pytest.raises(SourceError, match="is a link to what is not there: 'nowhere'") as caught:
+        load_corpus(tmp_path / "dangling")
+    assert "mean dangling" not in (caught.value.hint or "")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a folder in use cannot be removed there")
