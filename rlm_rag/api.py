@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack, cast
 
@@ -154,10 +155,10 @@ class SearchableCorpus(Corpus):
         """Answer any request of `rlm_rag.indexes.requests`.
 
         Raises:
-            UsageError: a text of it is none, but bytes, say.
+            UsageError: a text of it is none, but bytes, say, or a number is none.
             RetrievalError: the request cannot be served, or the index process died.
         """
-        _check_texts(request)
+        _check_types(request)
         return loop_thread().run(self._retriever.retrieve(request))
 
     def search(self, query: str, k: int = 10, path_glob: str | None = None) -> list[Hit]:
@@ -238,13 +239,17 @@ class SearchableCorpus(Corpus):
             super().close()
 
 
-def _check_texts(request: AnyRequest) -> None:
+def _check_types(request: AnyRequest) -> None:
     for each in fields(request):
         value = getattr(request, each.name)
         is_left_out = value is None and each.type == "str | None"
         if each.type in ("str", "str | None") and not (isinstance(value, str) or is_left_out):
             hint = "decode it: .decode()" if isinstance(value, bytes | bytearray) else None
             raise UsageError(f"{each.name} must be a str, not {type(value).__name__}", hint=hint)
+        is_number = isinstance(value, Integral) and not isinstance(value, bool)
+        is_left_out = value is None and each.type == "int | None"
+        if each.type in ("int", "int | None") and not (is_number or is_left_out):
+            raise UsageError(f"{each.name} must be a whole number, not {type(value).__name__}")
 
 
 _OPEN: weakref.WeakSet[SearchableCorpus] = weakref.WeakSet()

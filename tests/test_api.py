@@ -84,6 +84,14 @@ def test_bytes_where_a_text_belongs_are_refused_by_name() -> None:
         ):
             with pytest.raises(UsageError, match=f"^{name} must be a str, not "):
                 call()
+        for number, ask in (
+            ("k", lambda: corpus.grep("a", k="3")),  # type: ignore[arg-type]
+            ("k", lambda: corpus.search("a", k=True)),
+            ("start", lambda: corpus.read("src/a.py", "1")),  # type: ignore[arg-type]
+            ("end", lambda: corpus.read("src/a.py", 1, 2.5)),  # type: ignore[arg-type]
+        ):
+            with pytest.raises(UsageError, match=f"^{number} must be a whole number, not "):
+                ask()
         assert corpus.search("backoff", path_glob=None)
     with pytest.raises(UsageError, match="text= must be a str, not bytes") as caught:
         rlm_rag.load(text=b"x")  # type: ignore[arg-type]
