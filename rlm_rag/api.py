@@ -246,10 +246,12 @@ def _check_types(request: AnyRequest) -> None:
         if each.type in ("str", "str | None") and not (isinstance(value, str) or is_left_out):
             hint = "decode it: .decode()" if isinstance(value, bytes | bytearray) else None
             raise UsageError(f"{each.name} must be a str, not {type(value).__name__}", hint=hint)
-        is_number = isinstance(value, Integral) and not isinstance(value, bool)
+        is_number = isinstance(value, int) and not isinstance(value, bool)
         is_left_out = value is None and each.type == "int | None"
         if each.type in ("int", "int | None") and not (is_number or is_left_out):
-            raise UsageError(f"{each.name} must be a whole number, not {type(value).__name__}")
+            hint = "convert it: int(...)" if isinstance(value, Integral | str) else None
+            said = f"{each.name} must be a whole number, not {type(value).__name__}"
+            raise UsageError(said, hint=hint)
 
 
 _OPEN: weakref.WeakSet[SearchableCorpus] = weakref.WeakSet()

@@ -43,4 +43,5 @@ def made(folder: Path, *, work_tree: bool = True) -> Path:
 def seen(corpus: Corpus) -> tuple[object, ...]:
     with corpus:
         documents = [(one.path, one.content, one.encoding) for one in corpus]
-        return documents, corpus.skipped, corpus.warnings, corpus.fingerprint, corpus.shape
+        whole = corpus.packed_path.read_bytes()
+        return documents, corpus.skipped, corpus.warnings, corpus.fingerprint, corpus.shape, whole

@@ -81,7 +81,8 @@ def put(folder: Path, files: dict[str, bytes]) -> None:
 def seen(corpus: Corpus) -> tuple[object, ...]:
     with corpus:
         documents = [(one.path, one.content, one.encoding, one.line_count) for one in corpus]
-        return documents, corpus.skipped, corpus.warnings, corpus.fingerprint, corpus.shape
+        whole = corpus.packed_path.read_bytes()
+        return documents, corpus.skipped, corpus.warnings, corpus.fingerprint, corpus.shape, whole
 
 
 def loaded(source: Path, root: Path | None, *, verify: bool = False) -> tuple[object, ...]:
