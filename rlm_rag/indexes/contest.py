@@ -147,7 +147,7 @@ class Contest:
         self._add_bonuses()
         rest, looked_at = 0.0, float("inf")
         open_documents = _NONE
-        for one in self._terms:
+        for place, one in enumerate(self._terms, start=1):
             self._add(one)
             rest = rests.pop()
             if rest > _FALLEN * looked_at or rest >= self._most_reached():
@@ -157,12 +157,20 @@ class Contest:
             if rests and rest >= self._least:
                 continue
             open_documents = self._open_documents(rest)
-            if self._sums.count_windows(open_documents) <= _MOST_OPEN:
+            are_few = self._sums.count_windows(open_documents) <= _MOST_OPEN
+            if are_few and not (rests and self._is_dear(rest, self._terms[place])):
                 break
         contenders = self._contenders(rest, open_documents)
         return self._exact(
             self._left(contenders, rest, self._terms[-len(rests) :] if rests else ())
         )
+
+    def _is_dear(self, rest: float, following: Weighed) -> bool:
+        """Whether to hold windows against what is left costs more than to take another term."""
+        least = self._least - (rest + self._most_of_document)
+        gain, _ = self._split(least)
+        reaching = sum(int(np.count_nonzero(sums >= least - gain)) for _, sums in self._added)
+        return reaching > max(_FEW, len(following.held().windows))
 
     def _weight(self, one: Weighed) -> float:
         """Return what a term counts where a window and its document score 1 of it."""
@@ -170,7 +178,8 @@ class Contest:
 
     def _add(self, one: Weighed) -> None:
         impacts = one.impacts()
-        self._add_to_windows(impacts.windows, one.of_window * impacts.scores)
+        windows = one.held().windows.astype(np.intp)
+        self._add_to_windows(windows, one.of_window * impacts.scores)
         sums, documents = self._sums.of_documents, impacts.documents
         before = sums.take(documents)
         after = before + one.of_document * impacts.document_scores

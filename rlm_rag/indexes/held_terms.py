@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Impacts:
-    """How well windows, and documents, hold a term: all that do, ascending."""
+    """How well windows, and documents, hold a term: all that do, ascending.
 
-    windows: Places
+    The windows are those of its `HeldTerm`.
+    """
+
     scores: Scores
     documents: Places
     document_scores: Scores
@@ -28,7 +30,7 @@ class Impacts:
     @property
     def size_bytes(self) -> int:
         """How much memory it takes."""
-        return 2 * (self.scores.nbytes + self.document_scores.nbytes)
+        return self.scores.nbytes + 2 * self.document_scores.nbytes
 
 
 class HeldTerm:
@@ -37,12 +39,14 @@ class HeldTerm:
     How well they hold it is worked out of all or of some: the same to the last bit.
     """
 
-    __slots__ = ("_counts", "_norms", "windows")
+    __slots__ = ("_counts", "_norms", "_starts", "windows")
 
     def __init__(self, windows: Numbers, counts: NDArray[np.integer], norms: Norms) -> None:
         self.windows = windows
         self._counts = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
         self._norms = norms
+        # Windows come in the order of their documents: where those of each begin.
+        self._starts = run_starts(norms.numbers_of.take(windows)).astype(np.uint32)
 
     @classmethod
     def of(cls, term: bytes, postings: LivePostings, norms: Norms) -> HeldTerm:
@@ -57,27 +61,23 @@ class HeldTerm:
     @property
     def size_bytes(self) -> int:
         """How much memory it takes."""
-        return self.windows.nbytes + self._counts.nbytes
+        return self.windows.nbytes + self._counts.nbytes + self._starts.nbytes
 
     @property
     def document_count(self) -> int:
         """How many documents hold it."""
-        # Windows come in the order of their documents.
-        documents = self._norms.document_of.take(self.windows)
-        changes = int(np.count_nonzero(documents[1:] != documents[:-1]))
-        return changes + 1 if len(documents) else 0
+        return len(self._starts)
 
     def impacts(self) -> Impacts:
         """Return how well all hold it."""
         windows, counts = self.windows.astype(np.intp), self._counts.astype(np.float64)
         scores = self._norms.of_windows(windows, counts)
-        of_window = self._norms.document_of.take(windows)
-        firsts = run_starts(of_window)
-        if not len(firsts):
-            return Impacts(windows, scores, of_window, scores)
-        documents = of_window.take(firsts)
-        totals = np.add.reduceat(counts, firsts)
-        return Impacts(windows, scores, documents, self._norms.of_documents(documents, totals))
+        if not len(windows):
+            return Impacts(scores, windows, scores)
+        starts = self._starts.astype(np.intp)
+        documents = self._norms.document_of.take(windows.take(starts))
+        totals = np.add.reduceat(counts, starts)
+        return Impacts(scores, documents, self._norms.of_documents(documents, totals))
 
     def in_windows(self, windows: Places) -> tuple[Places, Scores]:
         """Return which of some windows hold it, by their places there, and how well."""

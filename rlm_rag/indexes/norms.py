@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 class Norms:
     """How well windows, and documents, hold what they hold so often, by how long they are.
 
-    All by number; `document_of` gives the document of each window.
+    All by number; `document_of` gives the document of each window, and so does `numbers_of`, in
+    half the memory.
     """
 
     def __init__(self, postings: LivePostings, weights: Weights, totals: Totals) -> None:
         self._weights = weights
+        self.numbers_of = np.frombuffer(postings.window_documents, np.uint32)
         # By numbers of another size, numpy would convert them whenever they are used.
         self.document_of: Places = np.asarray(postings.window_documents, np.intp)
         self._of_window = self._norms(postings.window_lengths, totals.window_terms, totals.windows)
