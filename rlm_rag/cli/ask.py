@@ -49,6 +49,8 @@ def ask(
 ) -> int:
     """Ask QUESTION of SOURCE; the answer comes with citations that were checked.
 
+    A source that is - is standard input, and so is a question that is -.
+
     \b
         rlm-rag ask ./repo "Where is retry backoff computed?" --model openai/gpt-5-mini
         git log -p | rlm-rag ask - "Which commit changed the default port?"
