@@ -50,10 +50,11 @@ class Found:
         windows, scores = self._windows.take(places), self._scores.take(places)
         discounts = self._discounts.take(self._kinds.take(places))
         less = np.flatnonzero(discounts != 0)
-        # By products: a machine's own power may differ from another's in the last bit.
-        squared = self._shares(windows[less]) ** 2
-        missing = 1 - _MOST_LIFTED * squared * squared
-        scores[less] *= 1 - discounts[less] * missing
+        if len(less):
+            # By products: a machine's own power may differ from another's in the last bit.
+            squared = self._shares(windows[less]) ** 2
+            missing = 1 - _MOST_LIFTED * squared * squared
+            scores[less] *= 1 - discounts[less] * missing
         return windows, scores
 
 

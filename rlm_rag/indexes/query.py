@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from math import log
 
@@ -70,8 +70,8 @@ def parse_query(text: str, *, weights: Weights) -> Query:
     for word in words:
         counts.update(_query_terms(word))
     report = is_report(text)
-    spoken = f"{title}\n{without_code(body)}" if report else said
-    terms = _weighted(counts, title if body.strip() else "", spoken, weights)
+    aloud = _terms_in(f"{title}\n{without_code(body)}") if report else counts.keys()
+    terms = _weighted(counts, title if body.strip() else "", aloud, weights)
     return Query(
         terms,
         _forms(terms, weights.inflected),
@@ -84,13 +84,12 @@ def parse_query(text: str, *, weights: Weights) -> Query:
 
 
 def _weighted(
-    counts: Mapping[bytes, int], title: str, spoken: str, weights: Weights
+    counts: Mapping[bytes, int], title: str, aloud: Set[bytes], weights: Weights
 ) -> dict[bytes, float]:
-    """Weigh terms by how often, and where they are said; what is not `spoken` is quoted code."""
+    """Weigh terms by how often, and where they are said; what is not `aloud` is quoted code."""
     if all(term in STOP_WORDS for term in counts):
         return dict.fromkeys(sorted(counts), 1.0)
     in_title = _terms_in(title)
-    aloud = _terms_in(spoken)
     terms: dict[bytes, float] = {}
     for term, count in counts.items():
         weight = (1 + log(count)) * (weights.title if term in in_title else 1.0)

@@ -16,7 +16,7 @@ from rlm_rag.indexes.enclosing import NamedDefinitions
 from rlm_rag.indexes.finding import Finder
 from rlm_rag.indexes.landmarks import Survey
 from rlm_rag.indexes.languages import language_of
-from rlm_rag.indexes.parts import Candidate, Counts, Parts, Question, R, Rarity, Totals, order
+from rlm_rag.indexes.parts import Candidate, Counts, Held, Parts, Question, R, Rarity, Totals, order
 from rlm_rag.indexes.query import STOP_WORDS, Query, parse_query
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import Hit
@@ -141,8 +141,11 @@ class Searcher:
         factors = []
         for place, one in enumerate(candidates):
             held = showing.held(one)
+            if not held:
+                factors.append(1.0)
+                continue
             is_named = weights.near_name and place < _MOST_NAMED
-            named = _named(one, asked.names, showing) if is_named else 0.0
+            named = _named(one, held, asked.names, showing) if is_named else 0.0
             nearness = asked.snippets.nearness(held)
             factors.append(1 + (weights.near * nearness**2 + weights.near_name * named))
         scores = np.array([one.score for one in candidates])
@@ -154,9 +157,8 @@ class Searcher:
         return (one if rank == one.rank else one.ranked(rank) for rank, one in ranked)
 
 
-def _named(one: Candidate, names: NamedDefinitions, showing: Showing) -> float:
+def _named(one: Candidate, held: Held, names: NamedDefinitions, showing: Showing) -> float:
     """Return how much of the query a name holds that a window defines in a line with its words."""
-    held = showing.held(one)
     landmarks = showing.landmarks.get(one.path)
     if landmarks is not None:
         found = landmarks.between(one.first, one.last)
