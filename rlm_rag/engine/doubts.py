@@ -138,11 +138,14 @@ class Doubts:
         if len(self._seen) < MAX_NUMBERS:
             self._seen.update(_numbers(text, _ANY_NUMBER))
 
-    async def about(self, text: str, *, computed: bool, blind: bool = False) -> str | None:
+    async def about(
+        self, text: str, *, computed: bool, blind: bool = False, code: str = ""
+    ) -> str | None:
         """Return what to ask the model of its answer, None where it stands.
 
         `computed` says that a block made the text, rather than the model, which had then seen
-        nothing beyond the turns that were watched; `blind`, that it could have looked and did not.
+        nothing beyond the turns that were watched; `blind`, that it could have looked and did not;
+        `code` is the block that set the answer, if one did.
         """
         parts = await self._misfit(text)
         blind = blind or (self._guide.is_on and not computed)
@@ -154,6 +157,8 @@ class Doubts:
             parts.append(FOUND_NOTHING)
         elif self._found_none(text) and self._first("none"):
             parts.append(FOUND_NONE)
+        if (left_out := self._guide.left_out(code)) is not None and self._first("left out"):
+            parts.append(left_out)
         if not computed and (numbers := self._never_shown(text)) and self._first("numbers"):
             parts.append(
                 f"No output has shown {', '.join(numbers[:MAX_NAMED])}: compute in Python what "

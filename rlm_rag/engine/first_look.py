@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from rlm_rag.engine.accounted import accounts_for
-from rlm_rag.engine.conditions import filtered, lacks_a_value
+from rlm_rag.engine.conditions import conditions, filtered, lacks_a_value
 from rlm_rag.engine.named_files import globs_named
 from rlm_rag.engine.question import asks_how_many
 from rlm_rag.engine.recipes import is_all_that_is_asked, recipe
@@ -41,13 +41,15 @@ class FirstLook:
     """What is shown of documents, and the code that counting in them begins with.
 
     `setup` only binds a variable, and can be run before the first turn; `begin` goes on from it.
-    `answers` says that this computes all that is asked.
+    `answers` says that this computes all that is asked; `named` has the values of each column
+    that the question names, and that the records of `setup` have.
     """
 
     shown: str
     begin: str = ""
     setup: str = ""
     answers: bool = False
+    named: tuple[tuple[str, ...], ...] = ()
 
 
 async def first_look(
@@ -131,6 +133,7 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
             begin=recipe(rows, question, name) if is_safe else "",
             setup=f"rows = {filtered(rows, question, name)}",
             answers=is_all and not odd,
+            named=tuple(map(tuple, conditions(rows, question).values())),
         )
     outline = await services.looked_up("outline", path=path, budget_chars=OUTLINE_CHARS)
     if _DEFINES.search(outline or ""):

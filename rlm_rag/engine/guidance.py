@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rlm_rag.engine.left_out import left_out
 from rlm_rag.engine.reply import Block
 from rlm_rag.engine.shapes import TOLD
 
@@ -31,6 +32,11 @@ COMPUTED = "The root model wrote no code: the lines that its question's kind giv
 
 IN_WORDS = "Reply with the answer in words, with the file and line it is from. No code."
 
+LEFT_OUT = (
+    "The question names {values}, and your code went through records without it. Count in those "
+    "that have it:\n```repl\n{setup}\n```"
+)
+
 ONLY_FIRST = "Only the first block was run: send one, read what it prints, then send the next."
 
 LOOK_FIRST = (
@@ -54,6 +60,8 @@ class Guide:
         """What it is told where it answers before it has looked."""
         self._computing = ""
         self._looking_up = ""
+        self._setup = ""
+        self._named: Sequence[Sequence[str]] = ()
         self.takes_words = False
         """Whether a reply without a block is an answer."""
 
@@ -72,6 +80,21 @@ class Guide:
         notes[notes.index(self.look_first)] = COMPUTED
         code, self._computing = self._computing, ""
         return Block(code=code, tag="repl", line=1)
+
+    def names(self, values: Sequence[Sequence[str]], *, setup: str) -> None:
+        """Take the values of each column that the question names, and what binds their records."""
+        self._named, self._setup = values, setup
+
+    def left_out(self, code: str) -> str | None:
+        """Return what to say of a block that reads records, and leaves out what is asked of them.
+
+        Asked which depot has the most deliveries that are late, the 1.5B took the status of the
+        record that it had been shown, or none.
+        """
+        missing = left_out(code, self._named)
+        if not missing:
+            return None
+        return LEFT_OUT.format(values=" or ".join(map(repr, missing)), setup=self._setup)
 
     def offer_look(self, code: str) -> None:
         """Take the lines that look up what is asked."""

@@ -288,7 +288,13 @@ class Loop:
         return None
 
     async def _accepted(
-        self, ending: Ending, notes: list[str], *, computed: bool, blind: bool = False
+        self,
+        ending: Ending,
+        notes: list[str],
+        *,
+        computed: bool,
+        blind: bool = False,
+        code: str = "",
     ) -> Ending | None:
         """Return the ending, or None where its answer is questioned in the next turn."""
         lacks = self._doubts.lacks(ending.text, computed=computed)
@@ -300,7 +306,7 @@ class Loop:
         # Where nothing better comes, an answer that was questioned is still the answer; so is one
         # whose questioning took the rest of the time.
         self._doubted = ending
-        doubt = await self._doubts.about(ending.text, computed=computed, blind=blind)
+        doubt = await self._doubts.about(ending.text, computed=computed, blind=blind, code=code)
         if doubt is None:
             return self._final(ending)
         if not computed and not self._ran_well and not self._bench.goes_on:
@@ -337,7 +343,7 @@ class Loop:
             return None
         ending = answered(self._bench.candidate, notes=skipped)
         computed = self._doubts.is_computed(block, ending.text)
-        return await self._accepted(ending, notes, computed=computed)
+        return await self._accepted(ending, notes, computed=computed, code=block.code)
 
     async def _stopped(self, stop_reason: StopReason, detail: str) -> Ending:
         """Return the ending at a limit: an answer that stands though it was questioned, if any."""

@@ -369,6 +369,7 @@ async def _looked_first(repl: Repl, assignment: Assignment, view: View, guide: G
         begin = look.begin
     if look.begin and look.answers:
         guide.offer(begin)
+    guide.names(look.named, setup=look.setup)
     so = f"\nBegin so:\n```repl\n{begin}\n```" if begin else ""
     return f"\n\n{look.shown}{ran}{so}" if look.shown else ""
 

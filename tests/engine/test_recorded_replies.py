@@ -347,3 +347,61 @@ def test_files_of_months_are_shown_as_one_where_one_of_twelve_was_read(
         in (openai_server.prompts[0])
     )
     assert found.text == "D1239"
+
+
+LOG = "".join(
+    f"2023-01-{n % 28 + 1:02} {('REFUSED', 'DELIVERED', 'LATE')[n % 3]} "
+    f"depot={('Fenwold', 'Arnfeld')[n % 3 > 1]} id=D{n:06} amount={n * 37 % 1009} note=x\n"
+    for n in range(301)
+)
+
+
+def test_who_takes_the_value_of_the_record_shown_is_told_which_one_the_question_names(
+    openai_server: OpenAiChatServer,
+) -> None:
+    recorded = RECORDED["the value of the record shown for a condition"]
+    held = "rows = [r for r in records('deliveries.log') if r.get('word2') == 'LATE']"
+    good = f"```repl\n{held}\nFINAL(Counter(r['depot'] for r in rows).most_common(1)[0][0])\n```"
+    with rlm_rag.load({"deliveries.log": LOG}) as log:
+        found = ask_small(openai_server, log, recorded["question"], recorded["reply"], good)
+    shown = openai_server.prompts[0]
+    assert "'word2': 'REFUSED'" in shown and "'word2': 'DELIVERED'" in shown
+    assert "names 'LATE', and your code went through records without it" in openai_server.prompts[1]
+    assert held in openai_server.prompts[1]
+    assert found.text == "Arnfeld"
+
+
+def test_who_leaves_a_condition_out_is_told_so_once(openai_server: OpenAiChatServer) -> None:
+    recorded = RECORDED["a condition left out"]
+    months = {
+        f"deliveries/2023-{month:02}.csv": "id,depot,status\n"
+        + "".join(
+            f"D{month}{n},{('Calder', 'Dornick')[n % 2]},{('delivered', 'lost')[n % 2]}\n"
+            for n in range(41)
+        )
+        for month in range(1, 13)
+    }
+    with rlm_rag.load(months) as corpus:
+        found = ask_small(openai_server, corpus, recorded["question"], *[recorded["reply"]] * 2)
+    assert "names 'delivered', and your code went through" in openai_server.prompts[1]
+    assert (
+        "records('deliveries/*.csv') if r.get('status') == 'delivered'"
+        in (openai_server.prompts[1])
+    )
+    assert (found.stop_reason, len(openai_server.received)) == ("answered", 2)
+
+
+def test_code_that_was_taken_for_run_has_run(
+    openai_server: OpenAiChatServer, corpus: SearchableCorpus
+) -> None:
+    refused = {"deliveries.csv": "id,status\n" + "1,refused\n2,delivered\n3,late\n" * 60}
+    final = "```repl\nFINAL(str(len(rows)))\n```"
+    with rlm_rag.load(refused) as rows:
+        question = RECORDED["code taken for run"]["question"]
+        found = ask_small(
+            openai_server, rows, question, RECORDED["code taken for run"]["reply"], final
+        )
+    assert "Output:\n=> 60" in openai_server.prompts[1]
+    assert found.text == "60"
+    largest = ask_recorded(openai_server, corpus, "who goes on from code taken for run", "rlm")
+    assert largest.text == "The largest amount of a delivery of the depot Dornick is 994."
