@@ -30,7 +30,10 @@ _OF_RECORDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".log")
 _DEFINES = re.compile(r"^\s*\d+: .*?\b(def|class|func|function|fn|struct|interface) ", re.MULTILINE)
 _OF_DEFINITIONS = ("test", "function", "method", "class", "struct", "interface", "define")
 _TYPES = ("class", "struct", "interface")
-_KIND = re.compile(r"\b(function|method|test|class|struct|interface)(?:e?s)?\b", re.IGNORECASE)
+_KIND = re.compile(
+    r"\b(function|method|test|class|struct|interface|definition)(?:e?s)?\b|\bdefine[sd]?\b",
+    re.IGNORECASE,
+)
 _BEGINS = re.compile(
     r"\b(?:begin|start)(?:s|ning|ing)? with (?:the (?:word|prefix) )?[`'\"]?([A-Za-z_]\w*)"
 )
@@ -138,7 +141,8 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
     outline = await services.looked_up("outline", path=path, budget_chars=OUTLINE_CHARS)
     if _DEFINES.search(outline or ""):
         shown = f"print(outline({path!r})) shows:\n{outline}"
-        if not asks_how_many(question):
+        if not asks_how_many(question) or not _KIND.search(question):
+            # Shown how definitions are counted, a model counts them, whatever it was asked for.
             return FirstLook(shown)
         # What is shown is too short to tell: of a file of classes it leaves out all functions.
         word = _counted_word(await services.looked_up("outline", path=path) or outline, question)
@@ -157,8 +161,8 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
 def _counted_word(outline: str, question: str) -> str:
     """Return the word that begins each definition of what a question counts in an outline."""
     words = [found[1] for found in _DEFINES.finditer(outline)]
-    named = _KIND.search(question)
-    of_types = named is not None and named[1].lower() in _TYPES
+    named = next((found[1].lower() for found in _KIND.finditer(question) if found[1]), None)
+    of_types = named in _TYPES
     chosen = [word for word in words if (word in _TYPES) == of_types]
     return Counter(chosen if named and chosen else words).most_common(1)[0][0]
 

@@ -24,6 +24,7 @@ _SMALLEST = re.compile(
     r"\b(?:smallest|lowest|least|shortest|minimum|min|earliest|first|lightest|cheapest)\b",
     re.IGNORECASE,
 )
+_OF_WHAT_IS_SAID = ("altogether", "in all", "added up", "add up")
 _PLAIN_PATH = re.compile(r"[\w./-]+")
 
 
@@ -91,10 +92,19 @@ def _of_amounts(
 ) -> tuple[str, str] | None:
     for words in (_TOTAL, _MEAN, _LARGEST, _SMALLEST):
         if said := words.search(question):
-            # In `the id with the largest amount` the one that is compared comes behind the word.
-            column = next(iter(_named(amounts, question[said.end() :])), amounts[0])
+            column = next(iter(_named(amounts, _about(said, question))), amounts[0])
             return _of_amount(rows, column, asked, words)
     return None
+
+
+def _about(said: re.Match[str], question: str) -> str:
+    """Return the part of a question that tells which amount a word such as `largest` is about.
+
+    In `the id with the largest amount` that comes behind the word; in `visitors in total, over all
+    the years` before it.
+    """
+    before, behind = question[: said.start()], question[said.end() :]
+    return before if before.casefold().endswith("in ") or said[0].casefold() in _OF_WHAT_IS_SAID else behind
 
 
 def _of_amount(

@@ -23,6 +23,7 @@ _OUTPUT_LABEL = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
+_TAG_ALONE = re.compile(r"\A(?:repl|python|py)[ \t]*\n", re.IGNORECASE)
 _SHOWS = re.compile(r"\b(?:print|FINAL)\(")
 
 
@@ -146,9 +147,11 @@ def _does_something(code: str) -> bool:
 def _bare_code(text: str) -> str | None:
     """Return a reply that is code as a whole, without the fence that it should open with.
 
+    The 1.5B also opened with the tag of one alone.
+
     It does something, and prints or answers; an answer that is written as text is none.
     """
-    code = text.strip().removesuffix("```")
+    code = _TAG_ALONE.sub("", text.strip().removesuffix("```"))
     if "```" in code or len(code) > MAX_UNTAGGED_CHARS or not _SHOWS.search(code):
         return None
     tree = parse_module(code)

@@ -62,6 +62,21 @@ def test_a_number_that_is_asked_for_is_not_the_one_that_is_compared(
 @pytest.mark.parametrize(
     "question",
     [
+        "How many visitors did it have in total, over all the years of its table?",
+        "In total, how many visitors were there over all the years?",
+        "How many visitors were there altogether in these years?",
+        "What is the sum of the visitors of all years?",
+        "Over all years, what is the total number of visitors?",
+    ],
+)
+def test_a_total_is_of_what_is_counted_and_not_of_what_it_is_counted_over(question: str) -> None:
+    rows: list[dict[str, object]] = [{"year": 2001, "visitors": 3}, {"year": 2002, "visitors": 4}]
+    assert computed(question, rows=rows) == "7 in all. Computed in `a.csv:1`."
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
         *("What did D2 say?", "Which is the largest?", "Who?", ""),
         "How many sales were not of the north?",
         "How many sales weren't of the north?",
