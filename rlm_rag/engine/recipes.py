@@ -104,7 +104,11 @@ def _about(said: re.Match[str], question: str) -> str:
     the years` before it.
     """
     before, behind = question[: said.start()], question[said.end() :]
-    return before if before.casefold().endswith("in ") or said[0].casefold() in _OF_WHAT_IS_SAID else behind
+    return (
+        before
+        if before.casefold().endswith("in ") or said[0].casefold() in _OF_WHAT_IS_SAID
+        else behind
+    )
 
 
 def _of_amount(

@@ -405,3 +405,156 @@ def test_code_that_was_taken_for_run_has_run(
     assert found.text == "60"
     largest = ask_recorded(openai_server, corpus, "who goes on from code taken for run", "rlm")
     assert largest.text == "The largest amount of a delivery of the depot Dornick is 994."
+
+
+CONFIGURED = {
+    "conf/server.toml": "[limits]\nmax-retry-count = 7\n",
+    "src/app.py": "from conf import load\n\n\ndef start(config):\n    return load(config)\n",
+    "src/policy.py": "class RetryPolicy:\n    most = 4\n",
+}
+
+
+@pytest.fixture(scope="module")
+def configured() -> Iterator[SearchableCorpus]:
+    with rlm_rag.load(CONFIGURED) as loaded:
+        yield loaded
+
+
+def test_what_is_invented_after_a_look_that_found_nothing_is_refused(
+    openai_server: OpenAiChatServer, configured: SearchableCorpus
+) -> None:
+    invented = [RECORDED["an invention after it"]["reply"]] * 2
+    found = ask_recorded(
+        openai_server, configured, "a pattern that finds nothing", "rlm", *invented
+    )
+    assert "Your last look found nothing" in openai_server.prompts[2]
+    assert found.stop_reason == "errors"
+    assert found.limit_detail == "the root model answered though its last look found nothing"
+
+
+def test_what_is_invented_in_an_f_string_is_not_taken_for_computed(
+    openai_server: OpenAiChatServer, configured: SearchableCorpus
+) -> None:
+    recorded = RECORDED["an invention in an f-string"]["reply"]
+    final = f"```repl{recorded.rpartition('```repl')[2]}"
+    assert final.startswith('```repl\nFINAL(f"')
+    kind = "a wrong pattern again and again"
+    found = ask_recorded(openai_server, configured, kind, "rlm", final, final)
+    assert "No output has shown 5" in openai_server.prompts[2]
+    assert found.limit_detail == "the root model answered though its last look found nothing"
+
+
+def test_another_function_is_named_for_a_wrong_pattern_that_comes_again(
+    openai_server: OpenAiChatServer, configured: SearchableCorpus
+) -> None:
+    kind = "a wrong pattern again and again"
+    again = RECORDED[kind]["reply"]
+    other = again.replace('")["hits"]', '", ignore_case=True)["hits"]')
+    assert other != again
+    found = ask_recorded(
+        openai_server,
+        configured,
+        kind,
+        "rlm",
+        other,
+        "```repl\nprint(symbols('RetryPolicy'))\n```",
+        "```repl\nFINAL('At most 4: `src/policy.py:1`.')\n```",
+    )
+    assert "has found nothing before. Use another function" in openai_server.prompts[2]
+    assert (found.stop_reason, found.text) == ("answered", "At most 4: `src/policy.py:1`.")
+
+
+def test_an_answer_after_a_block_that_raised_a_key_error_is_refused(
+    openai_server: OpenAiChatServer, configured: SearchableCorpus
+) -> None:
+    looked = "```repl\nprint(len(context))\n```"
+    raised = RECORDED["documents taken for a list"]["reply"]
+    invented = "an answer after a KeyError"
+    openai_server.script = [
+        reply(text) for text in (looked, raised, *[RECORDED[invented]["reply"]] * 5)
+    ]
+    found = rlm_rag.ask(
+        configured,
+        RECORDED[invented]["question"],
+        model="qwen2.5-coder-1.5b",
+        api_base=openai_server.api_base,
+        strategy="rlm",
+        trace=False,
+    )
+    assert "KeyError: 0" in openai_server.prompts[2]
+    assert "`context` is a dict of path to text" in openai_server.prompts[2]
+    assert found.stop_reason == "errors"
+    assert not found.found
+
+
+def test_a_result_that_is_printed_again_is_named_as_the_answer(
+    openai_server: OpenAiChatServer,
+) -> None:
+    kind = "a result printed again"
+    rows = "id,status\n" + "1,returned\n2,delivered\n" * 60
+    final = "```repl\nFINAL('60')\n```"
+    with rlm_rag.load({"deliveries.csv": rows}) as corpus:
+        again = RECORDED[kind]["reply"]
+        found = ask_recorded(openai_server, corpus, kind, "rlm", again, final)
+    assert "FINAL(f" in openai_server.prompts[0]
+    assert "Answer from what you have seen: FINAL('60')" in openai_server.prompts[2]
+    assert (found.stop_reason, found.text) == ("answered", "60")
+
+
+def test_a_reply_without_an_end_is_cut_and_its_model_told_to_look(
+    openai_server: OpenAiChatServer, configured: SearchableCorpus
+) -> None:
+    recorded = RECORDED["a reply without an end"]
+    look = "```repl\nprint(len(grep_context('@')['hits']))\n```"
+    openai_server.script = [
+        reply(recorded["reply"], finish_reason="length"),
+        reply(look),
+        reply("```repl\nFINAL('There are 0.')\n```"),
+        reply("```repl\nFINAL('There are 0.')\n```"),
+    ]
+    found = rlm_rag.ask(
+        configured,
+        recorded["question"],
+        model=recorded["model"],
+        api_base=openai_server.api_base,
+        strategy="rlm",
+        trace=False,
+    )
+    assert openai_server.received[0].json["max_tokens"] == 768
+    assert "You have not looked at the documents yet" in openai_server.prompts[1]
+    assert found.text == "There are 0."
+
+
+def test_the_tag_of_a_fence_that_is_not_there_is_no_code(
+    openai_server: OpenAiChatServer,
+) -> None:
+    kind = "the tag of a fence without the fence"
+    page = {"a.md": "The keeper of the ferry at Tolm: e-mail address: a@b.example\n"}
+    with rlm_rag.load(page) as corpus:
+        found = ask_recorded(
+            openai_server, corpus, kind, "rlm", "```repl\nFINAL('It is a@b.example.')\n```"
+        )
+    assert "a.md 1 The keeper of the ferry" in openai_server.prompts[1]
+    assert "NameError" not in openai_server.prompts[1]
+    assert found.text == "It is a@b.example."
+
+
+def test_functions_are_counted_where_an_outline_of_classes_was_copied_out(
+    openai_server: OpenAiChatServer,
+) -> None:
+    cases = "".join(
+        f"class Case{n}(unittest.TestCase):\n    def test_part(self):\n        pass\n\n"
+        "    def set_up(self):\n        pass\n\n\n"
+        for n in range(40)
+    )
+    counting = (
+        "```repl\nn = outline('test/test_dtrace.py').count(\"def test\")\n"
+        'FINAL(f"{n} of them in `test/test_dtrace.py:1`.")'
+    )
+    with rlm_rag.load({"test/test_dtrace.py": f"import unittest\n\n\n{cases}"}) as corpus:
+        found = ask_recorded(
+            openai_server, corpus, "an outline of classes copied out", "rlm", counting
+        )
+    assert counting in openai_server.prompts[0]
+    assert FOUND_NONE in openai_server.prompts[1]
+    assert found.text == "40 of them in `test/test_dtrace.py:1`."
