@@ -242,15 +242,20 @@ class SearchableCorpus(Corpus):
 def _check_types(request: AnyRequest) -> None:
     for each in fields(request):
         value = getattr(request, each.name)
-        is_left_out = value is None and each.type == "str | None"
-        if each.type in ("str", "str | None") and not (isinstance(value, str) or is_left_out):
+        kind = str(each.type).removesuffix(" | None")
+        if kind not in ("str", "int") or (value is None and kind != each.type):
+            continue
+        if kind == "str":
+            is_right, kind_name = isinstance(value, str), "a str"
             hint = "decode it: .decode()" if isinstance(value, bytes | bytearray) else None
-            raise UsageError(f"{each.name} must be a str, not {type(value).__name__}", hint=hint)
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        is_left_out = value is None and each.type == "int | None"
-        if each.type in ("int", "int | None") and not (is_number or is_left_out):
+        else:
+            is_right, kind_name = (
+                type(value) is not bool and isinstance(value, int),
+                "a whole number",
+            )
             hint = "convert it: int(...)" if isinstance(value, Integral | str) else None
-            said = f"{each.name} must be a whole number, not {type(value).__name__}"
+        if not is_right:
+            said = f"{each.name} must be {kind_name}, not {type(value).__name__}"
             raise UsageError(said, hint=hint)
 
 

@@ -12,7 +12,8 @@ from rlm_rag.engine.question import asks_how_many, bounds, negates
 
 _MOST_ROWS = 200
 _DISTINCT = re.compile(r"\b(?:distinct|different|unique)\b", re.IGNORECASE)
-_TOTAL = re.compile(r"\b(?:total|sum|altogether|add(?:ed)? up|in all)\b", re.IGNORECASE)
+# What is said before `in total` is added up, else what comes behind the word.
+_TOTAL = re.compile(r"\b(?:(in total|in all|altogether|add(?:ed)? up)|total|sum)\b", re.IGNORECASE)
 _MEAN = re.compile(r"\b(?:average|mean)\b", re.IGNORECASE)
 _MOST = re.compile(r"\bmost\b(?! (?:recent|expensive))", re.IGNORECASE)
 _LARGEST = re.compile(
@@ -24,7 +25,6 @@ _SMALLEST = re.compile(
     r"\b(?:smallest|lowest|least|shortest|minimum|min|earliest|first|lightest|cheapest)\b",
     re.IGNORECASE,
 )
-_OF_WHAT_IS_SAID = ("altogether", "in all", "added up", "add up")
 _PLAIN_PATH = re.compile(r"[\w./-]+")
 
 
@@ -103,12 +103,7 @@ def _about(said: re.Match[str], question: str) -> str:
     In `the id with the largest amount` that comes behind the word; in `visitors in total, over all
     the years` before it.
     """
-    before, behind = question[: said.start()], question[said.end() :]
-    return (
-        before
-        if before.casefold().endswith("in ") or said[0].casefold() in _OF_WHAT_IS_SAID
-        else behind
-    )
+    return question[: said.start()] if said.lastindex else question[said.end() :]
 
 
 def _of_amount(

@@ -12,7 +12,7 @@ import pytest
 import rlm_rag
 from rlm_rag import Answer, SearchableCorpus
 from rlm_rag.engine.doubts import FOUND_NONE
-from tests.servers.loopback import reply
+from tests.servers.loopback import Step, reply
 from tests.servers.openai_chat import OpenAiChatServer
 
 RECORDED = {
@@ -59,14 +59,18 @@ def ask_recorded(
 
 
 def ask_small(
-    server: OpenAiChatServer, corpus: SearchableCorpus, question: str, *replies: str
+    server: OpenAiChatServer,
+    corpus: SearchableCorpus,
+    question: str,
+    *replies: str | Step,
+    model: str = "qwen2.5-coder-1.5b",
 ) -> Answer:
-    """Ask the 1.5B, which sends these replies, without another strategy to take over."""
-    server.script = [reply(text) for text in replies]
+    """Ask a small model, which sends these replies, without another strategy to take over."""
+    server.script = [reply(each) if isinstance(each, str) else each for each in replies]
     return rlm_rag.ask(
         corpus,
         question,
-        model="qwen2.5-coder-1.5b",
+        model=model,
         api_base=server.api_base,
         strategy="rlm",
         trace=False,
@@ -470,17 +474,9 @@ def test_an_answer_after_a_block_that_raised_a_key_error_is_refused(
     looked = "```repl\nprint(len(context))\n```"
     raised = RECORDED["documents taken for a list"]["reply"]
     invented = "an answer after a KeyError"
-    openai_server.script = [
-        reply(text) for text in (looked, raised, *[RECORDED[invented]["reply"]] * 5)
-    ]
-    found = rlm_rag.ask(
-        configured,
-        RECORDED[invented]["question"],
-        model="qwen2.5-coder-1.5b",
-        api_base=openai_server.api_base,
-        strategy="rlm",
-        trace=False,
-    )
+    question = RECORDED[invented]["question"]
+    answers = [RECORDED[invented]["reply"]] * 5
+    found = ask_small(openai_server, configured, question, looked, raised, *answers)
     assert "KeyError: 0" in openai_server.prompts[2]
     assert "`context` is a dict of path to text" in openai_server.prompts[2]
     assert found.stop_reason == "errors"
@@ -506,19 +502,14 @@ def test_a_reply_without_an_end_is_cut_and_its_model_told_to_look(
 ) -> None:
     recorded = RECORDED["a reply without an end"]
     look = "```repl\nprint(len(grep_context('@')['hits']))\n```"
-    openai_server.script = [
-        reply(recorded["reply"], finish_reason="length"),
-        reply(look),
-        reply("```repl\nFINAL('There are 0.')\n```"),
-        reply("```repl\nFINAL('There are 0.')\n```"),
-    ]
-    found = rlm_rag.ask(
+    none = "```repl\nFINAL('There are 0.')\n```"
+    found = ask_small(
+        openai_server,
         configured,
         recorded["question"],
+        reply(recorded["reply"], finish_reason="length"),
+        *(look, none, none),
         model=recorded["model"],
-        api_base=openai_server.api_base,
-        strategy="rlm",
-        trace=False,
     )
     assert openai_server.received[0].json["max_tokens"] == 768
     assert "You have not looked at the documents yet" in openai_server.prompts[1]
