@@ -298,4 +298,5 @@ def _held_with(value: Any) -> HeldWith | None:
 
 
 def _last_name(source: str) -> str:
-    return _LAST + hashlib.sha256(source.encode()).hexdigest()[:32]
+    # A path may be of bytes that are no UTF-8.
+    return _LAST + hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:32]

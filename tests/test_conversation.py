@@ -333,3 +333,11 @@ def test_variables_that_harm_the_next_worker_are_lost_and_said_so(
     assert conversation.ask("Second?").text == "False 2"
     prompt = openai_server.received[-1].messages[1]["content"]
     assert "could not be kept: Bomb, bomb, x" in prompt
+
+
+def test_a_source_of_bytes_that_are_no_utf_8_has_a_last_conversation(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path)
+    source = "/source/bad\udcff.txt"
+    store.save_last(SavedConversation((source,), "f", Carried()))
+    saved = store.load_last(source)
+    assert saved is not None and saved.sources == (source,)

@@ -124,10 +124,10 @@ def split_last(arguments: Sequence[str], *, what: str, example: str) -> tuple[tu
 
 
 class OutFile(click.Path):
-    """A file to be written, whose name is no folder's, and not empty."""
+    """A file to be written, whose name is no folder's, unless that is `dir_okay`, and not empty."""
 
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, path_type=Path)
+    def __init__(self, *, dir_okay: bool = False) -> None:
+        super().__init__(dir_okay=dir_okay, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":

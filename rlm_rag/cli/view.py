@@ -13,7 +13,7 @@ from rlm_rag.cli import streams
 from rlm_rag.cli.completion import runs
 from rlm_rag.cli.exits import DONE, PARTIAL
 from rlm_rag.cli.failures import check_place
-from rlm_rag.cli.options import STDIN, json_option
+from rlm_rag.cli.options import STDIN, OutFile, json_option
 from rlm_rag.errors import TraceError, UsageError
 from rlm_rag.trace.store import TraceStore, view_path
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutFile(dir_okay=True),
     metavar="FILE",
     help="Write the page to this file, instead of beside its trace.",
 )

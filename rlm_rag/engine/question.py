@@ -50,6 +50,7 @@ _ALL = re.compile(
     r"(?! (?:as|for|on)\b)",
     re.IGNORECASE,
 )
+_AS_CODE = re.compile(r"`[^`\n]*`|\b\w+\(\)")
 _HOW_MANY = re.compile(r"\b(?:how many|count|number of)\b", re.IGNORECASE)
 _NEGATED = re.compile(
     r"\b(?:not|no|none|never|neither|nor|without|except|excluding|unless|other than|apart from"
@@ -80,7 +81,7 @@ def asks_for_a_figure(question: str) -> bool:
 
 def asks_for_all(question: str) -> bool:
     """Whether a question's answer is only right if nothing of the corpus was overlooked."""
-    return _ALL.search(question) is not None
+    return _ALL.search(_AS_CODE.sub(" ", question)) is not None
 
 
 def asks_how_many(question: str) -> bool:

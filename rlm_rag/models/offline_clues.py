@@ -38,7 +38,8 @@ _NAME_SHAPES = (
 # A word that every question is made of is a name where one is said to follow, and not for a verb.
 _KINDS = "function|method|class|macro|struct|trait|enum|variable|constant|symbol|name|command"
 _CALLED = re.compile(
-    rf"\b(?:{_KINDS})\s+(?:called\s+|named\s+)?(\w+)\s+(?:defined|declared|implemented|located|do)\b",
+    rf"\b(?:(?:{_KINDS})(?:\s+called|\s+named)?|where\s+is)\s+(\w+)\s+"
+    r"(?:defined|declared|implemented|located|do)\b",
     re.IGNORECASE,
 )
 _FOLLOWED = """

@@ -138,3 +138,9 @@ def test_a_page_that_was_written_before_is_replaced(trace: Path, tmp_path: Path)
     for _ in range(2):
         assert view.callback(run=str(trace), output=page, no_open=True, as_json=False) == 0
         assert index_of(page)
+
+
+def test_an_empty_name_is_no_folder(rlm_rag: Run, trace: Path) -> None:
+    done = rlm_rag("trace", "view", str(trace), "-o", "", "--no-open")
+    assert done.returncode == 2
+    assert "the name is empty" in done.stderr

@@ -100,3 +100,12 @@ def test_a_question_for_all_is_told_what_was_not_looked_at():
     assert not_looked_at("Where is it?", part) == ()
     coverage.grepped(None)
     assert not_looked_at("List all endpoints", coverage.summary(["a.py", "b.py"])) == ()
+
+
+def test_a_name_that_is_written_as_code_asks_for_nothing_of_all():
+    coverage = Coverage()
+    coverage.read("a.py", 1, 3)
+    part = coverage.summary(["a.py", "b.py"])
+    assert not_looked_at("Where is `all` defined?", part) == ()
+    assert not_looked_at("What does all() do?", part) == ()
+    assert not_looked_at("Where are all uses of `all`?", part) != ()

@@ -186,6 +186,7 @@ def test_plain_words_are_no_names() -> None:
     [
         ("Where is `after` defined?", "after"),
         ("where is the function all defined", "all"),
+        ("Where is after defined?", "after"),
         ("What does the method named Not do?", "Not"),
     ],
 )

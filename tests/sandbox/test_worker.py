@@ -197,6 +197,12 @@ def test_final_var_of_an_unknown_name_names_those_there_are(worker: RawWorker) -
     assert "total" in done["stdout"]
 
 
+@pytest.mark.parametrize("final", ["FINAL_VAR('answer')", "FINAL(answer)"])
+def test_an_answer_that_was_set_before_is_given_as_it_is(worker: RawWorker, final: str) -> None:
+    worker.run("answer = 60")
+    assert worker.run(final)["answer"] == {"content": "60", "ready": True}
+
+
 def test_variables_can_be_had_and_set_by_name(worker: RawWorker) -> None:
     done = worker.run("repl_set('v', 3)\nrepl_set('search', 3)\nrepl_set('no name', 3)\nv")
     assert done["value"] == "3"

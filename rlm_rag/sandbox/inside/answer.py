@@ -38,7 +38,8 @@ class Answer:
     def final(self, value: Any) -> None:
         """End the run with `value` as the answer, as text."""
         self.rebind()
-        self._cell["content"] = value
+        if value is not self._cell:
+            self._cell["content"] = value
         self._cell["ready"] = True
 
     def final_var(self, name: Any, own_names: list[str]) -> str | None:
