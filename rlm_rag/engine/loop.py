@@ -27,6 +27,7 @@ from rlm_rag.engine.prompts.texts import Profile
 from rlm_rag.engine.reply import Block, ParsedReply, parse_reply
 from rlm_rag.engine.stated import stated_answer
 from rlm_rag.engine.tasks import Tasks
+from rlm_rag.engine.thinking import without_thought
 from rlm_rag.engine.tree import Assignment, Tree
 from rlm_rag.engine.workbench import EXCERPT_CHARS, Workbench
 from rlm_rag.errors import ContextWindowError, ModelError, SandboxError
@@ -278,10 +279,11 @@ class Loop:
             ending = answered(parsed.final, is_cut=reply.finish_reason == "length")
             return await self._accepted(ending, notes, computed=False, blind=self._bench.is_unused)
         self._blockless += 1
-        is_text = reply.text.strip() and reply.finish_reason == "stop" and parsed.final is None
+        said = without_thought(reply.text)
+        is_text = said and reply.finish_reason == "stop" and parsed.final is None
         in_words = self._blockless > 1 or self._guide.takes_words
         if in_words and self._ran_well and is_text:
-            ending = answered(reply.text.strip())
+            ending = answered(said)
             return await self._accepted(ending, notes, computed=False)
         no_block = self._guide.look_first if self._guide.is_on and not self._ran_well else NO_BLOCK
         notes.append(no_block if parsed.final is None else EMPTY_FINAL)
@@ -402,7 +404,7 @@ class Loop:
             result = await self._bench.look(f"FINAL_VAR({parsed.final_var!r})")
             return self._bench.candidate if result is not None else ""
         if parsed.final is not None or not parsed.blocks:
-            return parsed.final or reply
+            return parsed.final or without_thought(reply)
         stated = stated_answer(parsed.blocks)
         if stated is not None:
             return stated

@@ -17,7 +17,7 @@ MAX_TOOLS = 64
 MAX_SUMMARY_CHARS = 300
 MAX_SIGNATURE_CHARS = 300
 
-RESERVED = frozenset(
+REPL_NAMES = frozenset(
     {
         *("context", "ctx", "history", "task", "answer", "answers", "plan"),
         *("search", "grep_context", "outline", "symbols", "repo_map", "read"),
@@ -26,9 +26,11 @@ RESERVED = frozenset(
         *("rlm_query", "rlm_query_batched", "rlm_await", "rlm_await_all", "task_result"),
         *("FINAL", "FINAL_VAR", "SHOW_VARS", "repl_get", "repl_set", "coverage"),
         *("todo", "save_artifact", "ask_user_question", "advance_phase"),
-        *dir(builtins),
     }
 )
+"""What a REPL gives to its blocks."""
+
+RESERVED = REPL_NAMES.union(dir(builtins))
 """Names that mean something else in a REPL; those that begin with `context_`, `history_` or
 `task_` are reserved too."""
 

@@ -16,8 +16,7 @@ from rlm_rag.engine.doubts import Doubts
 from rlm_rag.engine.ending import Ending, answered
 from rlm_rag.engine.history import BEFORE_HEADING
 from rlm_rag.engine.limits import Limits
-from rlm_rag.engine.reply import parse_reply
-from rlm_rag.engine.stated import stated_answer
+from rlm_rag.engine.strategies.answer_text import answer_text, is_only_code
 from rlm_rag.errors import ModelError
 from rlm_rag.models.base import Completion, Message
 from rlm_rag.trace import events
@@ -25,6 +24,10 @@ from rlm_rag.trace.recorder import Recorder
 
 MOST_SEARCHES = 2
 BLANK = "Your reply was empty. Answer the question."
+ONLY_CODE = (
+    "Your reply is only code, and none runs here. Answer the question in words, from the "
+    "documents that you were shown; where code is the answer, say so beside it."
+)
 SEARCHED = (
     "There is no further search. Answer the question from the passages above, or begin with "
     '"Not in the corpus:".'
@@ -136,7 +139,7 @@ class Answering:
         while True:
             self._take(prepared)
             completion = await self._asked()
-            text = _answer(completion.text)
+            text = answer_text(completion.text)
             words = None if self._search is None else _SEARCH.search(completion.text)
             if words is not None:
                 if self._searches <= MOST_SEARCHES and not self._is_last():
@@ -148,10 +151,12 @@ class Answering:
                     return self._without(LimitReached("errors", "the root model only searched"))
             ending = self._ending(text, completion)
             if not ending.text:
+                is_code = is_only_code(completion.text)
                 if self._was_blank or self._is_last():
-                    return self._without(LimitReached("errors", "the root model said nothing"))
+                    said = "wrote only code" if is_code else "said nothing"
+                    return self._without(LimitReached("errors", f"the root model {said}"))
                 self._was_blank = True
-                prepared = self._again(BLANK)
+                prepared = self._again(ONLY_CODE if is_code else BLANK)
                 continue
             if self._is_last():
                 return ending
@@ -246,9 +251,3 @@ class Answering:
         self._recorder.record(
             events.LimitReached(run=self._run_id, name=reached.name, detail=reached.detail)
         )
-
-
-def _answer(reply: str) -> str:
-    """Return the answer of a reply: a FINAL that it writes all the same, else all of it."""
-    parsed = parse_reply(reply)
-    return (parsed.final or stated_answer(parsed.blocks) or reply).strip()
