@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from rlm_rag.indexes.query import STOP_WORDS
+
 _WORD = re.compile(r"[^\W_]+")
+_STOP_WORDS = frozenset(word.decode() for word in STOP_WORDS)
 _SECOND = re.compile(
     r"\bhow (?:many|much)\b.*\bhow (?:many|much)\b|\?.*\?", re.IGNORECASE | re.DOTALL
 )
@@ -21,6 +24,23 @@ _ANY_QUESTION = frozenset(
         largest highest biggest greatest maximum max smallest lowest least minimum min
         give name names tell me please show state row rows record records entry entries
         table file files
+        """,
+    )
+)
+
+_COUNTED = re.compile(
+    r"\b(?:how many|(?:the |total )number of|count)(?: (?:of|the|all|different|distinct|unique))*"
+    r" (\w+)(?: (\w+))?",
+    re.IGNORECASE,
+)
+# What any text has, and what is said of it wherever it stands.
+_LINES = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        line word character letter byte document text corpus folder source blank empty unique
+        distinct different occur occurrence exist appear found listed recorded mentioned stored
+        shown given altogether
         """,
     )
 )
@@ -42,6 +62,20 @@ def accounts_for(
     known = {each for name in names for each in _words(name)}
     asked = _words(question) - {each for word in _ANY_QUESTION for each in _words(word)} - known
     return not asked or asked <= _words(text)
+
+
+def beyond_count(question: str) -> list[str]:
+    """Return the words of a question for a number that say more than what is counted.
+
+    Empty for a question that asks for nothing else: `how many errors are there`.
+    """
+    counted = _COUNTED.search(question)
+    if counted is None:
+        return []
+    noun = "" if _LINES & _words(counted[2] or "") else counted[1]
+    known = {_singular(word) for word in (*_ANY_QUESTION, *_STOP_WORDS, noun.casefold())} | _LINES
+    words = dict.fromkeys(_WORD.findall(question.casefold()))
+    return [word for word in words if len(word) > 1 and _singular(word) not in known]
 
 
 def _words(text: str) -> set[str]:

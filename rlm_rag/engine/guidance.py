@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rlm_rag.engine.left_out import left_out
+from rlm_rag.engine.accounted import beyond_count
+from rlm_rag.engine.left_out import counts_all, left_out
 from rlm_rag.engine.reply import Block
 from rlm_rag.engine.shapes import TOLD
 
@@ -37,6 +38,11 @@ LEFT_OUT = (
     "that have it:\n```repl\n{setup}\n```"
 )
 
+ALL_COUNTED = (
+    "The question names {words}, and your code counted whatever it says. Print some lines to see "
+    "how they are written, then count those that it is about."
+)
+
 ONLY_FIRST = "Only the first block was run: send one, read what it prints, then send the next."
 
 LOOK_FIRST = (
@@ -53,6 +59,7 @@ class Guide:
 
     def __init__(self, question: str, *, is_on: bool, shape: str = "documents") -> None:
         self._question = question
+        self._beyond = beyond_count(question)
         self.is_on = is_on
         self._stops = is_on
         self.stop = ONE_BLOCK if is_on else ()
@@ -86,15 +93,16 @@ class Guide:
         self._named, self._setup = values, setup
 
     def left_out(self, code: str) -> str | None:
-        """Return what to say of a block that reads records, and leaves out what is asked of them.
+        """Return what to say of a block that counts, and leaves out what is asked.
 
         Asked which depot has the most deliveries that are late, the 1.5B took the status of the
         record that it had been shown, or none.
         """
         missing = left_out(code, self._named)
         if not missing:
-            return None
-        return LEFT_OUT.format(values=" or ".join(map(repr, missing)), setup=self._setup)
+            is_all = self.is_on and bool(self._beyond) and counts_all(code, self._beyond)
+            return ALL_COUNTED.format(words=_quoted(self._beyond, "and")) if is_all else None
+        return LEFT_OUT.format(values=_quoted(missing, "or"), setup=self._setup)
 
     def offer_look(self, code: str) -> None:
         """Take the lines that look up what is asked."""
@@ -155,3 +163,7 @@ class Guide:
         more = "..." if len(self._question) > MAX_QUESTION_CHARS else ""
         reply = IN_WORDS if self.takes_words else "Reply with the next block."
         return f"{told}\n\nQuestion: {asked}{more}\n{reply}"
+
+
+def _quoted(words: Sequence[str], joined: str) -> str:
+    return f" {joined} ".join(map(repr, words))
