@@ -17,6 +17,8 @@ _UNSAFE = re.compile(
 
 _JOINERS = re.compile("[\u034f\u200c\u200d\ufe0e\ufe0f]")
 _LONE = re.compile("[\ud800-\udfff]")
+# Bytes of a name that are no UTF-8, as the system gives them to a program.
+_BYTE = re.compile("[\udc80-\udcff]")
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 _UNSAFE_IN_LINE = re.compile(f"[\t\n]|{_UNSAFE.pattern}")
 _ESCAPE = re.compile(
@@ -43,6 +45,11 @@ def printable_line(text: str) -> str:
     if text.isprintable():
         return text
     return _UNSAFE_IN_LINE.sub(_escaped, text)
+
+
+def with_bytes(name: str) -> str:
+    """Return the name of a file with its bytes that are no UTF-8 as `\\xff`."""
+    return name if name.isascii() else _BYTE.sub(_byte, name)
 
 
 def unescaped(text: str) -> str:
@@ -86,6 +93,10 @@ def as_read(text: str) -> str:
 def _meant(match: re.Match[str]) -> str:
     code = match[1] or match[2] or match[3]
     return chr(int(code, 16)) if code else _NAMED_ESCAPES.get(match[4], match[4])
+
+
+def _byte(match: re.Match[str]) -> str:
+    return f"\\x{ord(match[0]) & 0xFF:02x}"
 
 
 def _escaped(match: re.Match[str]) -> str:

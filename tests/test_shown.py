@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm_rag.shown import json_text, printable, printable_json, printable_line, unescaped
+from rlm_rag.shown import (
+    json_text,
+    printable,
+    printable_json,
+    printable_line,
+    unescaped,
+    with_bytes,
+)
 
 
 @pytest.mark.parametrize(
@@ -90,3 +97,7 @@ def test_printable_json_is_the_same_json(value):
     shown = printable_json(text)
     assert json.loads(shown) == value
     assert printable(shown) == shown
+
+
+def test_bytes_of_a_name_are_shown_as_a_document_has_them():
+    assert with_bytes("src/caf\udce9 é\udcff.py") == "src/caf\\xe9 é\\xff.py"

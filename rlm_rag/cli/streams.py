@@ -113,9 +113,9 @@ def one_line(text: str) -> str:
 
     What would end the line, or hide a part of it, is escaped.
     """
-    from rlm_rag.shown import printable_line
+    from rlm_rag.shown import printable_line, with_bytes
 
-    return printable_line(text)
+    return printable_line(with_bytes(text))
 
 
 def result_json(value: Any) -> None:
@@ -129,7 +129,9 @@ def result_json(value: Any) -> None:
 
 def note(text: str, *, end: str = "\n") -> None:
     """Write a line of diagnostics to standard error, without control codes."""
-    to_stderr(_safe(text) + end)
+    from rlm_rag.shown import with_bytes
+
+    to_stderr(_safe(with_bytes(text)) + end)
 
 
 def to_stderr(text: str) -> None:

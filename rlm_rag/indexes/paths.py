@@ -11,15 +11,12 @@ from collections.abc import Sequence
 from rlm_rag.errors import RetrievalError, UsageError
 from rlm_rag.globs import compile_glob, without_part
 from rlm_rag.packed import PackedCorpus
-from rlm_rag.shown import printable_line
+from rlm_rag.shown import printable_line, with_bytes
 
 _SHOWN = 20
 _CLOSE = 5
 # As results show characters that would end a line or hide a part of it.
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
-
-# Bytes of a name that are no UTF-8, as the system gives them to a program.
-_BYTE = re.compile("[\udc80-\udcff]")
 
 
 def resolve(corpus: PackedCorpus, path: str) -> int:
@@ -44,13 +41,13 @@ def the_one(
         return found[0]
     if found:
         raise RetrievalError(
-            f"{path!r} is ambiguous, {len(found)} documents match: {_listed(corpus, found)}",
+            f"{_quoted(path)} is ambiguous, {len(found)} documents match: {_listed(corpus, found)}",
             hint="give one of these paths in full",
         )
     close = _close_paths(corpus, path, within)
     said = f"; close to it: {', '.join(map(printable_line, close))}" if close else ""
     raise RetrievalError(
-        f"no document has the path {path!r}{said}",
+        f"no document has the path {_quoted(path)}{said}",
         hint="paths are as search results show them, relative to the source, with /",
     )
 
@@ -61,7 +58,7 @@ def candidates(corpus: PackedCorpus, path: str) -> list[int]:
     A name that holds a newline or the like may be given as results show it, with `\\x0a`, one of
     bytes that are no UTF-8 as a shell gives it.
     """
-    for spelling in (path, _ESCAPE.sub(_meant_by, path), _BYTE.sub(_shown_byte, path)):
+    for spelling in (path, _ESCAPE.sub(_meant_by, path), with_bytes(path)):
         exact = corpus.index_of(spelling)
         if exact is not None:
             return [exact]
@@ -111,8 +108,8 @@ def gathered(
     return found if len(found) > 1 and not is_name else []
 
 
-def _shown_byte(match: re.Match[str]) -> str:
-    return f"\\x{ord(match[0]) & 0xFF:02x}"
+def _quoted(path: str) -> str:
+    return f"'{printable_line(with_bytes(path))}'"
 
 
 def _meant_by(escape: re.Match[str]) -> str:

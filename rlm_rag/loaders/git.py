@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import IO
 
+from rlm_rag.shown import with_bytes
+
 _CONFIG = (
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
@@ -120,9 +122,7 @@ def git_environment(environ: Mapping[str, str], protocols: str = "") -> dict[str
 
 def printable_path(relative: str) -> str:
     """Write the bytes of a name that are no UTF-8 as `\\xNN`."""
-    if relative.isascii():
-        return relative
-    return os.fsencode(relative).decode("utf-8", "backslashreplace")
+    return with_bytes(relative)
 
 
 def split_names(output: bytes) -> list[str]:

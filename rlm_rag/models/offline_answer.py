@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rlm_rag.models.offline_clues import Clues
 from rlm_rag.models.offline_excerpts import Excerpt
+from rlm_rag.shown import printable_line
 
 MAX_OTHERS = 6
 MAX_WORDS_NAMED = 8
@@ -27,6 +28,7 @@ MAX_CITED_CHARS = 4000
 # Within a name, what would pass for a citation of another document's lines or part.
 _LIKE_LINES = re.compile(r"[:#](?=L?\d)", re.ASCII)
 _LIKE_PART = re.compile(r"#(?=[a-z]+=)")
+_NOT_CODE = re.compile(r"`|\A#")
 
 
 def answer_text(
@@ -118,11 +120,19 @@ def _named(path: str) -> str:
     if len(path) > MAX_CITED_CHARS:
         literal = f"{literal[:MAX_ENTRY_CHARS]}...{literal[-MAX_ENTRY_CHARS:]}"
     for pattern in (_LIKE_LINES, _LIKE_PART):
-        literal = pattern.sub(lambda match: f"\\x{ord(match[0]):02x}", literal)
+        literal = pattern.sub(_as_escape, literal)
     return literal
 
 
 def _code(text: str) -> str:
-    if _is_citable(text) and not text.startswith("#") and not _LIKE_LINES.search(text):
-        return f"`{text}`"
-    return _named(text).replace("`", "\\x60")
+    """Return a name as code that cites nothing, on one line."""
+    shown = printable_line(text)
+    if len(shown) > MAX_CITED_CHARS:
+        shown = f"{shown[:MAX_ENTRY_CHARS]}...{shown[-MAX_ENTRY_CHARS:]}"
+    for pattern in (_LIKE_LINES, _LIKE_PART, _NOT_CODE):
+        shown = pattern.sub(_as_escape, shown)
+    return f"`{shown}`"
+
+
+def _as_escape(match: re.Match[str]) -> str:
+    return f"\\x{ord(match[0]):02x}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from rlm_rag.counts import counted
 from rlm_rag.setting_table import WEAK_SANDBOXES
-from rlm_rag.shown import printable
+from rlm_rag.shown import printable, printable_line
 from rlm_rag.trace.events import (
     Answered,
     BlockOutput,
@@ -30,6 +31,8 @@ from rlm_rag.trace.reader import Trace
 
 MAX_TEXT_LINES = 40
 MAX_LINE_CHARS = 400
+MAX_NAME_CHARS = 200
+MAX_VALUES = 50
 INDENT = "    "
 
 
@@ -162,8 +165,9 @@ class _View:
         if event.citations:
             yield "Citations:"
         for citation in event.citations:
-            place = f"{citation.get('path')}:{citation.get('line')}-{citation.get('end_line')}"
-            yield f"{INDENT}{_one_line(place)}  {_one_line(str(citation.get('status')))}"
+            lines = f"{citation.get('line')}-{citation.get('end_line')}"
+            place = f"{_name(citation.get('path'))}:{_one_line(lines)}"
+            yield f"{INDENT}{place}  {_one_line(str(citation.get('status')))}"
         usage = event.usage
         usd = usage.get("usd")
         price = f", ${usd:.4f}" if isinstance(usd, int | float) else ", price not known"
@@ -200,10 +204,27 @@ def _calls(usage: Mapping[str, Any]) -> str:
     return counted(value, "call") if isinstance(value, int) else "? calls"
 
 
+def _name(value: Any) -> str:
+    """Return the name of a document as everything else shows it, in one line."""
+    name = printable_line(str(value)[:1000])
+    return name if len(name) <= MAX_NAME_CHARS else f"{name[:MAX_NAME_CHARS]}..."
+
+
 def _pairs(values: Mapping[str, Any]) -> str:
-    return ", ".join(
-        f"{_one_line(str(name))}={_one_line(str(value)[:1000])}" for name, value in values.items()
-    )
+    return ", ".join(f"{_one_line(str(name))}={_value(value)}" for name, value in values.items())
+
+
+def _value(value: Any, *, levels: int = 2) -> str:
+    """Return a value of JSON in one line, its texts as they are shown elsewhere."""
+    if isinstance(value, str):
+        return _one_line(printable_line(value[:1000]))
+    parts = islice(value, MAX_VALUES) if levels and isinstance(value, Mapping | Sequence) else ()
+    if isinstance(value, Mapping) and levels:
+        inside = (f"{_name(name)}: {_value(value[name], levels=levels - 1)}" for name in parts)
+        return _one_line(f"{{{', '.join(inside)}}}")
+    if isinstance(value, Sequence) and levels:
+        return _one_line(f"[{', '.join(_value(each, levels=levels - 1) for each in parts)}]")
+    return _one_line(str(value)[:1000])
 
 
 def _result(result: Any) -> str:
@@ -222,7 +243,7 @@ def _result(result: Any) -> str:
 
 def _places(hits: Sequence[Any]) -> str:
     places = [
-        f"{_one_line(str(hit.get('path')))}:{_one_line(str(hit.get('line')))}"
+        f"{_name(hit.get('path'))}:{_one_line(str(hit.get('line')))}"
         for hit in hits[:3]
         if isinstance(hit, Mapping)
     ]

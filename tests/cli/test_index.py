@@ -86,3 +86,12 @@ def test_what_is_kept_of_globs_and_revisions_is_cleared_by_their_names(
     for left, source in zip((2, 1, 0), sources, strict=True):
         assert "1 indexes removed" in rlm_rag("index", "--clear", source).stdout
         assert len(json.loads(rlm_rag("index", "--json").stdout)["indexes"]) == left
+
+
+def test_a_source_of_bytes_is_listed_as_its_documents_are(rlm_rag: Run, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"src\xff")
+    folder.mkdir()
+    (folder / "a.md").write_text("one\n")
+    assert rlm_rag("index", str(folder)).returncode == 0
+    listed = rlm_rag("index").stdout
+    assert r"/src\xff" in listed and "udcff" not in listed

@@ -475,3 +475,21 @@ def test_an_extract_is_made_of_any_prompt(prompt: str) -> None:
     text, cut = extract(prompt)
     assert text.startswith("No language model was used")
     assert not cut
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("b\rc.py", "`b\\x0dc.py`"),
+        ("t\tc.py", "`t\\x09c.py`"),
+        ("b`c.py", "`b\\x60c.py`"),
+        ("x.md:3", "`x.md\\x3a3`"),
+        ("é.py", "`é.py`"),
+    ],
+)
+def test_a_path_that_was_also_looked_at_is_shown_as_everywhere(path: str, shown: str) -> None:
+    excerpt = Excerpt("a.md", 1, 1, "the retry delay doubles", frozenset({"retry"}))
+    text = answer_text(find_clues("retry"), [excerpt], ["a.md", path], looked=True)
+    assert f"Also looked at: {shown}." in text
+    with load_corpus([{"path": path, "content": excerpt.text}]) as corpus:
+        assert all(citation.path != path for citation in check_citations(text, corpus))

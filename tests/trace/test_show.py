@@ -114,6 +114,33 @@ def shown(tmp_path):
     return show
 
 
+def test_names_of_documents_are_shown_as_everywhere(shown):
+    path = "a\\xff/b\rc\td.py"
+    events = [
+        retrieval("read", {"path": path}, "1: x"),
+        retrieval("search", {"query": "it"}, [{"path": path, "line": 3}]),
+        Answered(
+            run="r1",
+            text="It.",
+            stop_reason="answered",
+            citations=[{"path": path, "line": 3, "end_line": 4, "status": "verified"}],
+            usage={},
+            coverage={"files": 1, "looked": [f"read: {path}"], "lines": {path: [[3, 4]]}},
+            iterations=1,
+            seconds=1.0,
+        ),
+    ]
+    text = "\n".join(shown(events))
+    name = r"a\xff/b\x0dc\x09d.py"
+    for told in (
+        f"read(path={name}) -> 4 chars",
+        f"1 hit: {name}:3",
+        f"{name}:3-4  verified",
+        f"looked=[read: {name}], lines={{{name}: [[3, 4]]}}",
+    ):
+        assert told in text
+
+
 def test_a_run_is_told_from_its_question_to_its_answer(shown):
     text = "\n".join(shown(RUN))
     told = [
