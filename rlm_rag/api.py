@@ -20,6 +20,7 @@ from rlm_rag.distributed.retriever import ShardsRetriever, has_ray
 from rlm_rag.engine.fetching import ReadingOn
 from rlm_rag.engine.loop_thread import loop_thread
 from rlm_rag.errors import NotHeldError, RetrievalError, UsageError
+from rlm_rag.indexes.paths import check_within
 from rlm_rag.indexes.requests import (
     AnyRequest,
     GrepRequest,
@@ -199,7 +200,7 @@ class SearchableCorpus(Corpus):
         Raises:
             RetrievalError: no document, or several of one name, answer to `path`.
         """
-        return self._text(OutlineRequest(path=path, budget_chars=budget_chars))
+        return self._text_within(OutlineRequest(path=path, budget_chars=budget_chars))
 
     def symbols(
         self, name: str, path_glob: str | None = None, *, references: bool = False
@@ -218,11 +219,18 @@ class SearchableCorpus(Corpus):
         Raises:
             RetrievalError: there is no such document or range.
         """
-        return self._text(ReadRequest(path=path, start=start, end=end))
+        return self._text_within(ReadRequest(path=path, start=start, end=end))
 
     def repo_map(self, focus: str | None = None, budget_chars: int = 4000) -> str:
         """Return the signatures of the definitions that the rest leans on most."""
         return self._text(RepoMapRequest(focus=focus, budget_chars=budget_chars))
+
+    def _text_within(self, request: OutlineRequest | ReadRequest) -> str:
+        """Return the text of a path in the source; a document may have a path that leads out."""
+        result = self._text(request)
+        if request.path not in self:
+            check_within(request.path)
+        return result
 
     def _text(self, request: Request) -> str:
         result = _of_type(TextResult, self.retrieve(request))

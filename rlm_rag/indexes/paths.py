@@ -15,6 +15,7 @@ from rlm_rag.shown import printable_line, with_bytes
 
 _SHOWN = 20
 _CLOSE = 5
+_AS_SHOWN = "paths are as search results show them, relative to the source, with /"
 # As results show characters that would end a line or hide a part of it.
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
@@ -46,10 +47,17 @@ def the_one(
         )
     close = _close_paths(corpus, path, within)
     said = f"; close to it: {', '.join(map(printable_line, close))}" if close else ""
-    raise RetrievalError(
-        f"no document has the path {_quoted(path)}{said}",
-        hint="paths are as search results show them, relative to the source, with /",
-    )
+    raise RetrievalError(f"no document has the path {_quoted(path)}{said}", hint=_AS_SHOWN)
+
+
+def check_within(path: str) -> None:
+    """Refuse a path that leads out of the source, which a model's is taken back into.
+
+    Raises:
+        RetrievalError: it does; the message is the one of any wrong path.
+    """
+    if posixpath.normpath(path.replace("\\", "/")).partition("/")[0] == "..":
+        raise RetrievalError(f"no document has the path {_quoted(path)} ({_AS_SHOWN})")
 
 
 def candidates(corpus: PackedCorpus, path: str) -> list[int]:

@@ -41,3 +41,18 @@ def test_a_path_of_which_there_are_several_names_them_in_one_line() -> None:
         with pytest.raises(RetrievalError, match="ambiguous") as caught:
             corpus.read(ODD)
         assert r"a/new\x0aline.md, b/new\x0aline.md" in str(caught.value)
+
+
+@pytest.mark.parametrize("asked", ["../a.py", "../lib/b.py", "lib/../../a.py", "..\\a.py", ".."])
+def test_a_path_out_of_the_source_is_not_found(asked: str) -> None:
+    with rlm_rag.load({"a.py": "one\n", "lib/b.py": "two\n"}) as corpus:
+        for look in (corpus.read, corpus.outline):
+            with pytest.raises(RetrievalError, match="no document has the path") as caught:
+                look(asked)
+            assert "relative to the source" in str(caught.value)
+        assert corpus.read("lib/../a.py") == "1: one"
+
+
+def test_a_document_whose_path_leads_out_is_read_by_it() -> None:
+    with rlm_rag.load({"../a.py": "one\n"}) as corpus:
+        assert corpus.read("../a.py") == "1: one"
