@@ -7,8 +7,8 @@ cannot backtrack far, since the text may be hostile.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 
 VARIABLE = "variable"
 NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]{0,200}"
@@ -29,11 +29,12 @@ class Rule:
     declares: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Language:
     """`mask` matches the strings and comments in which nothing is a definition.
 
     `begins` holds, as a class of a pattern, the bytes that forms other than variables begin with.
+    Its patterns are compiled when they are asked for: few languages are in one corpus.
     """
 
     name: str
@@ -42,26 +43,40 @@ class Language:
     mask: bytes = rb"(?!)"
     filenames: tuple[str, ...] = ()
     begins: bytes = b""
-    pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
-    lasting_pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
-    mask_pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        lasting = tuple(rule for rule in self.rules if rule.kind != VARIABLE)
-        ahead = b"(?=[" + self.begins + b"])" if self.begins else b""
-        object.__setattr__(self, "pattern", self._any_of(self.rules, b""))
-        object.__setattr__(self, "lasting_pattern", self._any_of(lasting, ahead))
-        object.__setattr__(self, "mask_pattern", re.compile(self.mask, re.DOTALL))
+    @property
+    def pattern(self) -> re.Pattern[bytes]:
+        """What every form matches, as a definition's line feed, `indent` and form."""
+        return _any_of(self, variables=True)
 
-    def _any_of(self, rules: Sequence[Rule], ahead: bytes) -> re.Pattern[bytes]:
-        forms = (
-            rule.pattern.replace(b"(?P<name>", b"(?P<r%d>" % self.rules.index(rule))
-            for rule in rules
-        )
-        any_form = b"(?:" + b"|".join(forms).replace(b"NAME", NAME) + b")"
-        # A literal line feed first: the scanner then skips from line to line with memchr.
-        # No form begins with a space, so that none is tried after a part of the indent.
-        return re.compile(rb"\n(?P<indent>[ \t]{0,120}+)" + ahead + any_form)
+    @property
+    def lasting_pattern(self) -> re.Pattern[bytes]:
+        """The pattern of all forms but variables."""
+        return _any_of(self, variables=False)
+
+    @property
+    def mask_pattern(self) -> re.Pattern[bytes]:
+        """The pattern of strings and comments."""
+        return _mask(self)
+
+
+@cache
+def _any_of(language: Language, *, variables: bool) -> re.Pattern[bytes]:
+    rules = [rule for rule in language.rules if variables or rule.kind != VARIABLE]
+    ahead = b"(?=[" + language.begins + b"])" if language.begins and not variables else b""
+    forms = (
+        rule.pattern.replace(b"(?P<name>", b"(?P<r%d>" % language.rules.index(rule))
+        for rule in rules
+    )
+    any_form = b"(?:" + b"|".join(forms).replace(b"NAME", NAME) + b")"
+    # A literal line feed first: the scanner then skips from line to line with memchr.
+    # No form begins with a space, so that none is tried after a part of the indent.
+    return re.compile(rb"\n(?P<indent>[ \t]{0,120}+)" + ahead + any_form)
+
+
+@cache
+def _mask(language: Language) -> re.Pattern[bytes]:
+    return re.compile(language.mask, re.DOTALL)
 
 
 QUOTED = rb"'(?:[^'\\\n]|\\.){0,4000}'|" rb'"(?:[^"\\\n]|\\.){0,4000}"'
