@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -15,21 +13,22 @@ from rlm_rag.indexes.definitions import Match, scan, scannable
 from rlm_rag.indexes.kinds import kind_number
 from rlm_rag.indexes.languages import language_of
 from rlm_rag.indexes.line_texts import line_ends
-from rlm_rag.indexes.postings import SegmentBuilder
+from rlm_rag.indexes.postings import Marks, SegmentBuilder
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.segment import FAR
 from rlm_rag.indexes.shares import Scope, Share
 from rlm_rag.indexes.stamp import stamp_of
+from rlm_rag.indexes.stretches import windows_of_lines
 from rlm_rag.indexes.terms import raw_words, separated
 from rlm_rag.indexes.windows import STRIDE_LINES, window_borders, windows_of_line
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.traits import HEAD_BYTES
 
-Boost = tuple[bytes, range, int]
-
 _SPACE = 0x20
 # No form of a definition that begins in a share is looked for longer than this after it.
 _FORM_BYTES = 1 << 13
+# The words of so much text are told apart at a time.
+_SPLIT_BYTES = 1 << 19
 
 
 def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: Weights) -> bytearray:
@@ -160,18 +159,18 @@ def _add(
 ) -> None:
     """Add a document, or a share of it: `data` are its lines, in which `matches` are defined."""
     path, starts, borders = corpus.path(number), lines.starts, lines.borders()
-    boosts = list(_path_boosts(path, lines, weights.path))
-    defined = list(_defined(matches, lines))
-    if weights.definition:
-        boosts += ((name, windows, weights.definition) for name, windows in defined)
+    boosts = [_path_boosts(path, lines, weights.path)] if weights.path else []
+    defined = _defined(matches, lines) if matches else None
+    if defined is not None and weights.definition:
+        boosts.append(defined._replace(times=weights.definition))
     if weights.scope and (matches or scopes):
-        boosts += _scope_boosts(matches, lines, weights.scope, scopes)
+        boosts.append(_scope_boosts(matches, lines, weights.scope, scopes))
     words = separated(data)
     builder.add_document(
         corpus.digest(number),
-        _stretches(words, starts, borders),
+        _split(words),
         _line_words(words, starts),
-        boosts,
+        [marks for marks in boosts if marks.words],
         defined,
         kind=kind_number(path, data, lines=lines.total),
         offsets=_stretch_offsets(lines, borders),
@@ -194,11 +193,14 @@ def _stretch_offsets(lines: _Lines, borders: Sequence[int]) -> bytes:
     return array("I", [min(place + starts[border], FAR) for border in borders[:-2]]).tobytes()
 
 
-def _stretches(
-    words: bytes, starts: Sequence[int], borders: Sequence[int]
-) -> Iterator[list[bytes]]:
-    for first, last in pairwise(borders):
-        yield words[starts[first] : starts[last]].split()
+def _split(words: bytes) -> Iterator[list[bytes]]:
+    """Yield raw words in their order, so many at a time that few are held beside their text."""
+    at = 0
+    while at < len(words):
+        end = words.find(b" ", at + _SPLIT_BYTES)
+        end = end if end >= 0 else len(words)
+        yield words[at:end].split()
+        at = end
 
 
 def _line_words(words: bytes, starts: array[int]) -> bytes:
@@ -211,32 +213,38 @@ def _line_words(words: bytes, starts: array[int]) -> bytes:
     return np.add.reduceat(begins, borders[:-1], dtype=np.uint32).tobytes()
 
 
-def _path_boosts(path: str, lines: _Lines, weight: int) -> Iterator[Boost]:
+def _path_boosts(path: str, lines: _Lines, weight: int) -> Marks:
     windows = lines.own_numbers(lines.begun_windows())
-    for word, times in Counter(raw_words(path)).items() if weight else ():
-        yield word, windows, times * weight
+    times = Counter(raw_words(path)) if windows else {}
+    return Marks(
+        list(times), windows.start, len(windows), [weight * count for count in times.values()]
+    )
 
 
-def _defined(matches: Sequence[Match], lines: _Lines) -> Iterator[tuple[bytes, range]]:
-    for match in matches:
-        line = lines.first + bisect_right(lines.starts, match.offset - 1)
-        yield match.name, lines.own_numbers(windows_of_line(line, lines.total))
+def _defined(matches: Sequence[Match], lines: _Lines) -> Marks:
+    offsets = np.array([match.offset for match in matches], np.int64) - 1
+    places = np.frombuffer(lines.starts, np.int64).searchsorted(offsets, side="right")
+    firsts, sizes = windows_of_lines(places + lines.first, lines.total)
+    return Marks([match.name for match in matches], firsts - lines.windows.start, sizes)
 
 
 def _scope_boosts(
     matches: Sequence[Match], lines: _Lines, weight: int, scopes: Sequence[Scope]
-) -> Iterator[Boost]:
+) -> Marks:
     """Count, for each window, the names of the definitions that enclose its first line."""
     enclosing = list(scopes)
     upcoming = 0
     windows = lines.begun_windows()
+    names: list[bytes] = []
+    numbers: list[int] = []
     for number, own in zip(windows, lines.own_numbers(windows), strict=True):
         first = lines.starts[number * STRIDE_LINES - lines.first]
         while upcoming < len(matches) and matches[upcoming].offset - 1 < first:
             _enter(enclosing, matches[upcoming])
             upcoming += 1
-        for scope in enclosing:
-            yield scope.name, range(own, own + 1), weight
+        names += [scope.name for scope in enclosing]
+        numbers += [own] * len(enclosing)
+    return Marks(names, numbers, 1, weight)
 
 
 def _enter(enclosing: list[Scope], match: Match) -> None:

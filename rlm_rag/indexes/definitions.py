@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
+from typing import NamedTuple
 
 from rlm_rag.globs import without_part
 from rlm_rag.indexes.forms import Language
@@ -37,8 +38,7 @@ _NOT_LINE_FEED = re.compile(rb"[^\n]+")
 _SPACES = re.compile(r"\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A definition as the scan sees it: `offset` is its name's, in bytes of the scanned text."""
 
     offset: int
@@ -79,14 +79,17 @@ def _match(data: bytes, found: re.Match[bytes], language: Language) -> Match | N
     if group is None:
         return None
     rule = language.rules[int(group[1:])]
-    kind, indent = rule.kind, found["indent"]
+    # The indent is the first group.
+    indent, name = found.group(1, group)
+    kind = rule.kind
     if rule.ends:
         end = _end_of(data, found.end())
         if rule.declares and end == b";" and not indent:
             kind = "declaration"
         elif not end or end not in rule.ends:
             return None
-    return Match(found.start(group), indent_columns(indent), kind, found[group])
+    columns = indent_columns(indent) if indent else 0
+    return Match(found.start(group), columns, kind, name)
 
 
 def scannable(data: bytes) -> bytes:

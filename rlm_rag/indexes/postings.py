@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +28,28 @@ from rlm_rag.indexes.segment import (
     encode_segment,
     number_bytes,
 )
+from rlm_rag.indexes.stretches import Stretches
 from rlm_rag.indexes.tables import BytesLike, table_parts
 from rlm_rag.indexes.vocabulary import Numbers, Vocabulary
 from rlm_rag.indexes.windows import WINDOW_LINES, window_borders
 
-# How much is counted together: it takes 30 bytes a word.
+# How much is counted together: it takes 60 bytes a word.
 _PIECE_WORDS = 1 << 18
 _PIECE_WINDOWS = 4096
 _8, _24, _32 = np.uint64(8), np.uint64(24), np.uint64(32)
+_LOW = np.uint64((1 << 32) - 1)
+
+
+Ints = Sequence[int] | NDArray[np.int64] | int
+
+
+class Marks(NamedTuple):
+    """Words, each with the first of some windows of a document, how many those are, and times."""
+
+    words: Sequence[bytes]
+    firsts: Ints
+    sizes: Ints
+    times: Ints = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,56 +76,51 @@ class SegmentBuilder:
         self._stretch_offsets = bytearray()
         self._counted: list[Counted] = []
         self._window_lengths: list[NDArray[np.int64]] = []
-        self._counted_windows = 0
+        self._all_windows = self._counted_windows = 0
         # The words of the texts in their order, each number 1 more, and a 0 after each line.
         self._sequences: list[Numbers] = []
         self._sequence_firsts: list[NDArray[np.int64]] = []
         self._sequence_words = 0
-        # Not counted yet: words, and for each window where those that it holds begin and end.
+        # Not counted yet: words, how many of them each line has, the lines between which stretches
+        # lie, two more than two of each window, and how many windows a document has, if it has any.
         self._words: array[int] = array("I")
-        self._firsts: array[int] = array("Q")
-        self._lasts: array[int] = array("Q")
-        # How many words each line has, and the first lines of stretches, two of each window.
         self._line_words: array[int] = array("I")
         self._borders: array[int] = array("Q")
-        # Of each boost: word, first window, windows, times. Of each definition: all but times.
-        self._boosts: array[int] = array("I")
-        self._defined: array[int] = array("I")
+        self._windows: array[int] = array("Q")
+        # Rows of boosts that are not counted yet, and of all definitions.
+        self._boosts: list[NDArray[np.int64]] = []
+        self._defined: list[NDArray[np.int64]] = []
 
     def add_document(
         self,
         digest: bytes,
-        stretches: Iterable[list[bytes]],
+        words: Iterable[list[bytes]],
         line_words: bytes,
-        boosts: Iterable[tuple[bytes, range, int]] = (),
-        defined: Iterable[tuple[bytes, range]] = (),
+        boosts: Iterable[Marks] = (),
+        defined: Marks | None = None,
         *,
         kind: int,
         offsets: bytes,
         borders: Sequence[int] | None = None,
     ) -> None:
-        """Add a document by the raw words of each of its stretches, as `window_borders` has them.
+        """Add a document by its raw words in their order, some at a time.
 
         `line_words` are 32-bit numbers: how many of the words are in each line.
         `boosts` are words that count in some of its windows as if they occurred so often more;
         they do not lengthen a window. `defined` are names, with the windows that define them.
         `kind` is the number of its kind of file; `offsets` are 32-bit numbers: where in its text
         the first two stretches of each window begin. `borders` are the lines between which the
-        stretches lie, where those are of windows that are here in part.
+        stretches lie, as `window_borders` has them, where those are of windows that are here in
+        part.
 
         Raises:
             RetrievalError: there are more windows than can be numbered.
         """
-        windows = self._add_windows(stretches, line_words, borders)
-        first = windows.start
-        number_of = self._vocabulary.number_of
-        for word, inside, times in boosts:
-            if inside:
-                boost = (number_of(word), first + inside.start, len(inside), times)
-                self._boosts.extend(boost)
-        for name, inside in defined:
-            if inside:
-                self._defined.extend((number_of(name), first + inside.start, len(inside)))
+        windows = self._add_windows(words, line_words, borders)
+        for marks in boosts:
+            self._boosts.append(self._numbered(marks, windows.start))
+        if defined is not None:
+            self._defined.append(self._numbered(defined, windows.start))
         self._digests += digest
         self._kinds.append(kind)
         self._stretch_offsets += offsets
@@ -119,26 +129,33 @@ class SegmentBuilder:
             self._count()
 
     def _add_windows(
-        self, stretches: Iterable[list[bytes]], line_words: bytes, borders: Sequence[int] | None
+        self, words: Iterable[list[bytes]], line_words: bytes, borders: Sequence[int] | None
     ) -> range:
         """Take the words of a document; return the numbers of its windows."""
         number_of = self._vocabulary.number_of
-        places = [len(self._words)]
-        for words in stretches:
-            self._words.extend(map(number_of, words))
-            places.append(len(self._words))
-        first = self._counted_windows + len(self._firsts)
-        self._firsts.extend(places[:-2:2])
-        self._lasts.extend(places[3::2])
+        for some in words:
+            self._words.extend(map(number_of, some))
         lines = len(self._line_words)
         self._line_words.frombytes(line_words)
         if borders is None:
             borders = window_borders(len(self._line_words) - lines)
-        self._borders.extend(lines + border for border in borders[:-2])
-        windows = range(first, self._counted_windows + len(self._firsts))
-        if windows.stop > MAX_WINDOWS:
+        self._borders.extend([lines + border for border in borders])
+        count = max(0, len(borders) // 2 - 1)
+        if count:
+            self._windows.append(count)
+        first = self._all_windows
+        self._all_windows += count
+        if self._all_windows > MAX_WINDOWS:
             raise too_many_windows()
-        return windows
+        return range(first, first + count)
+
+    def _numbered(self, marks: Marks, first_window: int) -> NDArray[np.int64]:
+        """Return rows of word, first window, windows and times, of marks that have windows."""
+        rows = np.empty((4, len(marks.words)), np.int64)
+        rows[0] = list(map(self._vocabulary.number_of, marks.words))
+        rows[1], rows[2], rows[3] = marks.firsts, marks.sizes, marks.times
+        rows[1] += first_window
+        return rows
 
     def encode(self, stamp: bytes) -> bytearray:
         """Write what was added as a segment; nothing can be added after."""
@@ -146,7 +163,7 @@ class SegmentBuilder:
         vocabulary = self._vocabulary
         words, ranks = vocabulary.ranked()
         lengths = np.concatenate([np.zeros(0, np.int64), *self._window_lengths])
-        names, first_windows, sizes = np.array(self._defined, np.int64).reshape(-1, 3).T
+        names, first_windows, sizes, _ = _joined(self._defined)
         defined = np.repeat(names, sizes), spread(first_windows, sizes)
         sections: dict[str, BytesLike] = {
             "digests": self._digests,
@@ -173,39 +190,49 @@ class SegmentBuilder:
         """Turn the words that were not counted yet into postings."""
         term_counts = self._vocabulary.term_counts()
         words = np.array(self._words, np.uint32)
-        firsts, lasts = np.array(self._firsts, np.int64), np.array(self._lasts, np.int64)
-        boosts = self._boost_rows()
-        self._keep_sequence(words)
-        for begin in range(0, len(firsts), _PIECE_WINDOWS):
-            sizes = lasts[begin : begin + _PIECE_WINDOWS] - firsts[begin : begin + _PIECE_WINDOWS]
-            held = words[spread(firsts[begin : begin + _PIECE_WINDOWS], sizes)]
-            self._window_lengths.append(sums(term_counts[held], sizes))
-            base = self._counted_windows + begin
-            windows = np.arange(base, base + len(sizes), dtype=np.uint64) << _8
-            rows = held.astype(np.uint64) << _32
-            rows |= np.repeat(windows | np.uint64(1), sizes)
-            boosted = (boosts & np.uint64(0xFFFFFFFF)) >> _8
-            inside = (boosted >= base) & (boosted < base + len(sizes))
-            self._counted.append(counted(np.concatenate((rows, boosts[inside]))))
-        self._counted_windows += len(firsts)
-        for collected in (self._words, self._firsts, self._lasts, self._boosts):
+        # Where each line begins among the words, and the last one ends.
+        lines = np.zeros(len(self._line_words) + 1, np.int64)
+        np.cumsum(self._line_words, out=lines[1:])
+        borders = np.array(self._borders, np.int64)
+        stretches = Stretches.of(np.array(self._windows, np.int64), lines[borders])
+        self._window_lengths.append(stretches.window_sums(term_counts[words]))
+        begins = np.repeat(stretches.begins, 2)
+        begins[1::2] += 1
+        self._keep_sequence(words, lines, borders[begins])
+        boosts, count = self._boost_rows(), len(stretches.begins)
+        for begin in range(0, count, _PIECE_WINDOWS):
+            windows = range(begin, min(begin + _PIECE_WINDOWS, count))
+            rows = stretches.rows(words, windows)
+            rows += np.uint64(self._counted_windows) << _8
+            base = self._counted_windows
+            boosted = (boosts & _LOW) >> _8
+            inside = boosts[(boosted >= base + windows.start) & (boosted < base + windows.stop)]
+            if len(inside):
+                rows = np.concatenate((rows, inside))
+                # Of two sorted runs, the faster way.
+                rows.sort(kind="stable")
+            self._counted.append(added_up(rows))
+        self._counted_windows = self._all_windows
+        del self._boosts[:]
+        for collected in (self._words, self._line_words, self._borders, self._windows):
             del collected[:]
 
-    def _keep_sequence(self, words: Numbers) -> None:
-        """Keep words that are counted now in their order, with the ends of lines."""
-        counts = np.array(self._line_words, np.int64)
-        ends = np.cumsum(counts + 1) - 1
-        sequence = np.empty(len(words) + len(counts), np.uint32)
+    def _keep_sequence(
+        self, words: Numbers, lines: NDArray[np.int64], borders: NDArray[np.int64]
+    ) -> None:
+        """Keep words that are counted now in their order, with the ends of lines.
+
+        `borders` are the first lines of the first two stretches of each window.
+        """
+        starts = lines + np.arange(len(lines))
+        sequence = np.empty(int(starts[-1]), np.uint32)
         is_word = np.ones(len(sequence), np.bool_)
-        is_word[ends] = False
-        sequence[ends] = 0
+        is_word[starts[1:] - 1] = False
+        sequence[starts[1:] - 1] = 0
         sequence[is_word] = words + np.uint32(1)
-        starts = np.concatenate(([0], ends + 1))
-        borders = np.array(self._borders, np.int64)
         self._sequence_firsts.append(starts[borders] + self._sequence_words)
         self._sequences.append(sequence)
         self._sequence_words += len(sequence)
-        del self._line_words[:], self._borders[:]
 
     def _encoded_sequence(self, ranks: Numbers) -> dict[str, BytesLike]:
         width = np.uint16 if number_bytes(len(ranks)) == 2 else np.uint32
@@ -219,10 +246,12 @@ class SegmentBuilder:
         return {SEQUENCE: encoded.data.cast("B"), "sequence_firsts": firsts.tobytes()}
 
     def _boost_rows(self) -> NDArray[np.uint64]:
-        words, firsts, sizes, times = np.array(self._boosts, np.int64).reshape(-1, 4).T
+        """Return the rows of boosts, sorted."""
+        words, firsts, sizes, times = _joined(self._boosts)
         rows = np.repeat(words.astype(np.uint64) << _32, sizes)
         rows |= np.repeat(np.minimum(times, MAX_COUNT).astype(np.uint64), sizes)
         rows |= spread(firsts, sizes).astype(np.uint64) << _8
+        rows.sort()
         return rows
 
     def _word_table(self, words: list[bytes], ranks: Numbers) -> dict[str, BytesLike]:
@@ -240,6 +269,10 @@ class SegmentBuilder:
         return table_parts(words, ends.astype(np.uint32).tobytes(), postings.data.cast("B"))
 
 
+def _joined(rows: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate((np.zeros((4, 0), np.int64), *rows), axis=1)
+
+
 def too_many_windows() -> RetrievalError:
     """Return the error of a document that has more windows than can be numbered."""
     return RetrievalError(
@@ -251,6 +284,11 @@ def too_many_windows() -> RetrievalError:
 def counted(rows: NDArray[np.uint64]) -> Counted:
     """Add up rows, `word << 32 | window << 8 | count` each, whose words and windows are equal."""
     rows.sort()
+    return added_up(rows)
+
+
+def added_up(rows: NDArray[np.uint64]) -> Counted:
+    """Add up rows as `counted` does, of which those of a word's window follow one another."""
     counts = (rows & np.uint64(MAX_COUNT)).astype(np.uint32)
     rows >>= _8
     starts = run_starts(rows)

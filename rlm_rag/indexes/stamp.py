@@ -24,6 +24,7 @@ _ANALYSIS = (
     "runs",
     "script_rows",
     "shares",
+    "stretches",
     "terms",
     "vocabulary",
     "windows",
