@@ -228,7 +228,7 @@ class SearchableCorpus(Corpus):
     def _text_within(self, request: OutlineRequest | ReadRequest) -> str:
         """Return the text of a path in the source; a document may have a path that leads out."""
         result = self._text(request)
-        if request.path not in self:
+        if self.get(request.path) is None:
             check_within(request.path)
         return result
 
