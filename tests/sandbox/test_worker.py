@@ -1,6 +1,7 @@
 """A real worker from hello to its end: names, the answer, services, the corpus."""
 
 import platform
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -188,6 +189,14 @@ def test_a_huge_answer_is_cut(worker: RawWorker) -> None:
     content = worker.run("FINAL('é' * 5_000_000)")["answer"]["content"]
     assert len(content) < 1_000_100
     assert "characters cut" in content
+
+
+def test_a_huge_list_is_cut_as_an_answer_with_a_mark(worker: RawWorker) -> None:
+    rows = "rows = [{'id': n, 'name': f'user {n}'} for n in range(50_000)]"
+    content = worker.run(f"{rows}\nFINAL_VAR('rows')")["answer"]["content"]
+    assert len(content) < 1_000_100
+    mark = r"\n\[\.\.\. [\d,]+ characters cut \.\.\.\]\n"
+    assert re.search(f'"id": 0,.*{mark}.*"user 49999"', content, re.DOTALL)
 
 
 def test_final_var_of_an_unknown_name_names_those_there_are(worker: RawWorker) -> None:
