@@ -124,14 +124,15 @@ def split_last(arguments: Sequence[str], *, what: str, example: str) -> tuple[tu
 
 
 class OutFile(click.Path):
-    """A file to be written, whose name is no folder's, unless that is `dir_okay`, and not empty."""
+    """A file to be written, whose name is no folder's, unless that is `dir_okay`, and not blank."""
 
     def __init__(self, *, dir_okay: bool = False) -> None:
         super().__init__(dir_okay=dir_okay, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "":
-            self.fail("the name is empty: give a file", param, ctx)
+        if isinstance(value, str) and not value.strip():
+            said = "blank" if value else "empty"
+            self.fail(f"the name is {said}: give a file", param, ctx)
         return super().convert(value, param, ctx)
 
 

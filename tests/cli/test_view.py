@@ -140,6 +140,18 @@ def test_a_page_that_was_written_before_is_replaced(trace: Path, tmp_path: Path)
         assert index_of(page)
 
 
+@pytest.mark.parametrize("name", [" ", "\t", "\u2003\n"])
+def test_a_blank_name_is_no_file(rlm_rag: Run, trace: Path, tmp_path: Path, name: str) -> None:
+    for command in (
+        ("trace", "view", str(trace), "--no-open"),
+        ("pack", str(tmp_path)),
+        ("map", str(tmp_path), "What is it?"),
+    ):
+        done = rlm_rag(*command, "-o", name)
+        assert done.returncode == 2
+        assert "the name is blank" in done.stderr
+
+
 def test_an_empty_name_is_no_folder(rlm_rag: Run, trace: Path) -> None:
     done = rlm_rag("trace", "view", str(trace), "-o", "", "--no-open")
     assert done.returncode == 2
