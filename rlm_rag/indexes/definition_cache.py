@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,8 @@ FILE_NAME = "definitions.sqlite"
 
 _MAX_ROWS_BYTES = 64 << 20
 _BUSY_SECONDS = 5.0
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_SIDE_FILES = ("-journal", "-wal", "-shm")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents (
   number INTEGER PRIMARY KEY, digest BLOB UNIQUE, said TEXT, rows BLOB);
@@ -57,7 +60,7 @@ class DefinitionCache:
         self._path = path
         self._max_bytes = max_bytes
         # In a folder that may not be looked into, `exists` fails.
-        self._is_made = path is None or os.access(path, os.F_OK)
+        self._is_made = path is None or os.path.lexists(path)
         in_file = path if self._is_made else None
         self._database = _in_file(in_file, max_bytes) if in_file else _connected(":memory:")
 
@@ -184,9 +187,8 @@ class DefinitionCache:
 def _in_file(path: Path, max_bytes: int) -> sqlite3.Connection:
     for _ in range(2):
         try:
-            if path.exists() and path.stat().st_size > max_bytes:
-                path.unlink()
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            _clear_away(path, max_bytes)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, 0o600))
             return _connected(str(path))
         except sqlite3.OperationalError:
             break
@@ -195,6 +197,20 @@ def _in_file(path: Path, max_bytes: int) -> sqlite3.Connection:
         except OSError:
             break
     return _connected(":memory:")
+
+
+def _clear_away(path: Path, max_bytes: int) -> None:
+    """Remove a file that is too large, and whatever is no file but a link that SQLite would follow.
+
+    Raises:
+        OSError: it cannot be removed, as a folder cannot.
+    """
+    for each in (path, *(path.with_name(path.name + ending) for ending in _SIDE_FILES)):
+        with suppress(FileNotFoundError):
+            status = each.lstat()
+            too_large = each == path and status.st_size > max_bytes
+            if too_large or not stat.S_ISREG(status.st_mode):
+                each.unlink()
 
 
 def _connected(place: str) -> sqlite3.Connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 import sys
@@ -111,3 +112,37 @@ def test_two_processes_can_keep_in_one_file(tmp_path: Path) -> None:
     assert first.known() == second.known() == {KEY, OTHER}
     first.close()
     second.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows asks for a right to make links")
+@pytest.mark.parametrize("ending", ["", "-journal", "-wal"])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_link_in_the_place_of_the_file_is_not_followed(
+    tmp_path: Path, ending: str, is_there: bool
+) -> None:
+    victim = tmp_path / "victim"
+    if is_there:
+        victim.write_bytes(b"")
+    place = tmp_path / "a"
+    if ending:
+        filled(place).close()
+    (tmp_path / f"a{ending}").symlink_to(victim)
+    cache = DefinitionCache(place)
+    cache.add([(KEY, TASK)])
+    assert cache.get(KEY) == TASK
+    cache.close()
+    assert not (tmp_path / f"a{ending}").is_symlink()
+    assert place.read_bytes().startswith(b"SQLite")
+    assert victim.read_bytes() == b"" if is_there else not victim.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_what_is_no_file_is_replaced_or_left_for_memory(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    filled(tmp_path / "pipe").close()
+    assert (tmp_path / "pipe").is_file()
+    (tmp_path / "folder").mkdir()
+    cache = filled(tmp_path / "folder")
+    assert cache.get(KEY) == TASK
+    cache.close()
+    assert (tmp_path / "folder").is_dir()
