@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from rlm_rag.engine.accounted import accounts_for
-from rlm_rag.engine.conditions import conditions, filtered, lacks_a_value
+from rlm_rag.engine.conditions import conditions, filtered, lacks_a_value, out_of_reach
 from rlm_rag.engine.named_files import globs_named
 from rlm_rag.engine.question import asks_how_many
 from rlm_rag.engine.recipes import is_all_that_is_asked, recipe
@@ -27,6 +27,7 @@ MAX_TEXT_CHARS = 100_000
 OUTLINE_CHARS = 600
 _OF_RECORDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".log")
 
+_NOT_HELD = "\n{value!r} of the question stands within {column!r} there: count by it yourself."
 _DEFINES = re.compile(r"^\s*\d+: .*?\b(def|class|func|function|fn|struct|interface) ", re.MULTILINE)
 _OF_DEFINITIONS = ("test", "function", "method", "class", "struct", "interface", "define")
 _TYPES = ("class", "struct", "interface")
@@ -127,12 +128,14 @@ async def _look(services: Services, view: View, wanted: _Wanted, question: str) 
         more = "\n  ..." if len(rows) > MAX_ROWS else ""
         of = f", of {wanted.count} files together" if wanted.count > 1 else ""
         around = "" if path.endswith((*_OF_RECORDS, ".json")) else text
-        is_all = is_all_that_is_asked(rows, question, path, text=around)
+        beyond = out_of_reach(rows, question)
+        is_all = beyond is None and is_all_that_is_asked(rows, question, path, text=around)
         # Told to count all records where it named a value that the first of them have not, a
         # model counts all.
-        is_safe = is_all or not lacks_a_value(rows, question)
+        is_safe = is_all or (beyond is None and not lacks_a_value(rows, question))
+        held = "" if beyond is None else _NOT_HELD.format(value=beyond[0], column=beyond[1])
         return FirstLook(
-            f"records({name!r}) is a list of dicts{of}:{shown}{more}",
+            f"records({name!r}) is a list of dicts{of}:{shown}{more}{held}",
             begin=recipe(rows, question, name) if is_safe else "",
             setup=f"rows = {filtered(rows, question, name)}",
             answers=is_all and not odd,

@@ -64,7 +64,7 @@ def is_all_that_is_asked(
     some = rows[:_MOST_ROWS]
     columns = list(dict.fromkeys(column for row in some for column in row))
     values = conditions(rows, question)
-    free = [column for column in _named(columns, question) if column not in values]
+    free = [column for column in _named(columns, question) if (column,) not in values]
     extreme = _LARGEST.search(question) or _SMALLEST.search(question)
     is_odd = _DISTINCT.search(question) and not free
     if len(free) > 2 or is_odd or (extreme and re.search(r"\bhow many\b", question, re.I)):
@@ -74,7 +74,7 @@ def is_all_that_is_asked(
     for value in named:
         # What a value is of: in a log without names, nothing else tells.
         plain = re.sub(rf"\b(?:the|have|has) [a-z]+ (?i:{re.escape(value)})\b", " ", plain)
-    known = [name, *free, *values, *named]
+    known = [name, *free, *(part for column in values for part in column), *named]
     return accounts_for(plain, names=known, which=free[0] if free else None, text=text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlm_rag.engine.conditions import filtered, lacks_a_value
+from rlm_rag.engine.conditions import filtered, lacks_a_value, out_of_reach
 
 ROWS = [
     {"id": f"D{n}", "shop": shop, "kind": kind, "note": "The north of it, once more", "price": n}
@@ -70,3 +70,48 @@ def test_a_column_that_is_named_without_a_value_that_is_known_is_told(
     question: str, lacks: bool
 ) -> None:
     assert lacks_a_value(ROWS, question) is lacks
+
+
+NESTED = [
+    {"user": {"name": f"u{n}", "city": city, "tags": [tag], "home": {"street": "Long Lane"}}}
+    for n, (city, tag) in enumerate([("Tolm", "red"), ("Varn", "blue")] * 3)
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("How many users live in Tolm?", 3),
+        ("How many users live in Tolm or Varn?", 6),
+        ("How many users are there?", 9),
+        ("How many users do not live in Tolm?", 9),
+    ],
+)
+def test_a_value_within_a_cell_is_a_condition(question: str, count: int) -> None:
+    rows = [*NESTED, {"user": "Tolm"}, {"user": None}, {}]
+    assert len(eval(filtered(rows, question, "a.jsonl"), {"records": lambda _: rows})) == count
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("How many users have the tag red?", ("red", "user")),
+        ("How many users live in Long Lane?", ("Long Lane", "user")),
+        ("How many users live in Tolm?", None),
+        ("How many users are there?", None),
+    ],
+)
+def test_a_named_value_that_no_condition_reaches_is_told(
+    question: str, found: tuple[str, str] | None
+) -> None:
+    assert out_of_reach(NESTED, question) == found
+
+
+def test_a_list_of_texts_at_the_top_is_out_of_reach() -> None:
+    rows = [{"id": n, "tags": ["red", "blue"]} for n in range(3)]
+    assert out_of_reach(rows, "How many have the tag blue?") == ("blue", "tags")
+
+
+def test_a_column_within_a_cell_whose_value_no_row_has_is_lacking() -> None:
+    assert lacks_a_value(NESTED, "How many users have the city Oslo?")
+    assert not lacks_a_value(NESTED, "How many users have the city Tolm?")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import rlm_rag
@@ -55,3 +57,36 @@ def test_no_count_of_all_is_shown_for_a_value_that_the_first_records_have_not(
     assert found.text == {"Rome": "11000", "Oslo": "3000", "Berlin": "0"}[city]
     assert ("n = len(rows)" in openai_server.prompts[0]) is has_lines
     assert "This has run already: rows = " in openai_server.prompts[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "counts", "told"),
+    [
+        ("How many users live in Tolm?", True, False),
+        ("How many users have the tag red?", False, True),
+    ],
+)
+def test_values_within_records_are_counted_by_or_said_not_to_be(
+    openai_server: OpenAiChatServer, question: str, counts: bool, told: bool
+) -> None:
+    rows = [
+        json.dumps({"user": {"name": f"u{n}", "city": city, "tags": [tag, "all"]}})
+        for n, (city, tag) in enumerate([("Tolm", "red"), ("Varn", "blue")] * 4)
+    ]
+    openai_server.script = [
+        block("n = len([r for r in rows if 'red' in r['user']['tags']])\nFINAL(str(n))")
+        if told
+        else block("FINAL(str(len(rows)))")
+    ]
+    with rlm_rag.load([{"path": "u.jsonl", "content": "\n".join(rows)}]) as corpus:
+        found = rlm_rag.ask(
+            corpus,
+            question,
+            model="qwen2.5-coder-1.5b",
+            api_base=openai_server.api_base,
+            strategy="rlm",
+            trace=False,
+        )
+    assert found.text == "4"
+    assert ("n = len(rows)" in openai_server.prompts[0]) is counts
+    assert ("'red' of the question stands within 'user'" in openai_server.prompts[0]) is told
