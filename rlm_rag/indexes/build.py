@@ -16,7 +16,7 @@ from rlm_rag.indexes.line_texts import line_ends
 from rlm_rag.indexes.postings import Marks, SegmentBuilder
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.segment import FAR
-from rlm_rag.indexes.shares import Scope, Share
+from rlm_rag.indexes.shares import Piece, Scope, Share
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.stretches import windows_of_lines
 from rlm_rag.indexes.terms import raw_words, separated
@@ -29,6 +29,13 @@ _SPACE = 0x20
 _FORM_BYTES = 1 << 13
 # The words of so much text are told apart at a time.
 _SPLIT_BYTES = 1 << 19
+
+
+def build_piece(corpus: PackedCorpus, piece: Piece, *, weights: Weights) -> bytearray:
+    """Index documents, or a share of one, as one segment."""
+    if isinstance(piece, Share):
+        return build_share(corpus, piece, weights=weights)
+    return build_segment(corpus, piece, weights=weights)
 
 
 def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: Weights) -> bytearray:

@@ -16,6 +16,8 @@ _PIECE_BYTES = 16 << 20
 _MOST_PIECES = 16
 # Below this, starting another process costs more than it saves.
 _SHARED_BYTES = 6 << 20
+# What is indexed here before another process has started, and while its segment comes.
+_AHEAD_BYTES = 2 << 20
 # A larger document is counted in shares: it would be a piece of its own, held several times over.
 _LARGE_BYTES = 32 << 20
 
@@ -44,7 +46,11 @@ def build_segments(
     work = Work(corpus, weights, packed_path)
     piece_bytes = max(_PIECE_BYTES, -(-total // _MOST_PIECES))
     shared = packed_path is not None and cores > 1 and total >= _SHARED_BYTES
-    pieces = _pieces(documents, sizes, max(-(-total // piece_bytes), cores if shared else 1))
+    count, ahead_bytes = -(-total // piece_bytes), 0
+    if shared:
+        # As many for each core, so that none is left over.
+        count, ahead_bytes = -(-count // cores) * cores, _AHEAD_BYTES
+    pieces = _pieces(documents, sizes, count, ahead_bytes=ahead_bytes)
     for _, built in work.done(pieces, alone=not shared):
         yield built
     for number in large:
@@ -52,15 +58,20 @@ def build_segments(
             yield segment
 
 
-def _pieces(documents: Sequence[int], sizes: Sequence[int], count: int) -> list[Sequence[int]]:
-    """Cut the documents into as many pieces of about the same size, or fewer, none empty."""
-    total = sum(sizes) + len(sizes)
+def _pieces(
+    documents: Sequence[int], sizes: Sequence[int], count: int, *, ahead_bytes: int = 0
+) -> list[Sequence[int]]:
+    """Cut the documents into as many pieces of about the same size, or fewer, none empty.
+
+    The last has so much more than the others.
+    """
+    total = max(1, sum(sizes) + len(sizes) - ahead_bytes)
     pieces: list[Sequence[int]] = []
     first = done = 0
-    border = total
+    following = 1
     for number, size in enumerate(sizes, start=1):
         done += size + 1
-        if done * count >= border:
+        if following < count and done * count >= total * following:
             pieces.append(documents[first:number])
-            first, border = number, total * (done * count // total + 1)
-    return pieces
+            first, following = number, done * count // total + 1
+    return [*pieces, documents[first:]] if first < len(documents) else pieces

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
-from rlm_rag.child import command, end_with_parent, environment
-from rlm_rag.errors import RetrievalError
-from rlm_rag.indexes.build import build_segment, build_share
+from rlm_rag.indexes.build import build_piece
+from rlm_rag.indexes.piece_helper import PieceHelper
 from rlm_rag.indexes.ranking import Weights
-from rlm_rag.indexes.shares import Share
+from rlm_rag.indexes.shares import Piece
 from rlm_rag.packed import PackedCorpus
-
-Piece = Sequence[int] | Share
-"""Documents by their numbers, or a share of one."""
-
-_MAX_SHOWN_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +38,11 @@ class Work:
             for piece in pieces:
                 yield piece, self._built(piece)
             return
-        with ThreadPoolExecutor(others) as pool:
-            left = [(pool.submit(self._in_a_process, one), one) for one in pieces]
+        with ExitStack() as ended, ThreadPoolExecutor(others) as pool:
+            helpers = _Helpers(self.packed_path, self.weights)
+            ended.callback(helpers.end)
+            helpers.start(min(others, len(pieces) - 1))
+            left = [(pool.submit(helpers.built, one), one) for one in pieces]
             try:
                 while left:
                     # From the end, what no other process has begun.
@@ -61,41 +57,40 @@ class Work:
             finally:
                 for helped, _ in left:
                     helped.cancel()
+                helpers.kill()
 
     def _built(self, piece: Piece) -> bytearray:
-        if isinstance(piece, Share):
-            return build_share(self.corpus, piece, weights=self.weights)
-        return build_segment(self.corpus, piece, weights=self.weights)
-
-    def _in_a_process(self, piece: Piece) -> bytes:
-        assert self.packed_path is not None
-        told = json.dumps(asdict(self.weights))
-        done = subprocess.run(
-            command(__name__, str(self.packed_path.absolute()), told),
-            input=json.dumps(
-                piece.to_record() if isinstance(piece, Share) else list(piece)
-            ).encode(),
-            capture_output=True,
-            env=environment(),
-            check=False,
-        )
-        if done.returncode == 0:
-            return done.stdout
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        last = f": {said[-1][:_MAX_SHOWN_CHARS]}" if said else ""
-        raise RetrievalError(
-            f"a part of the index could not be built (exit status {done.returncode}){last}",
-            hint="load a part of it: give a folder, or --include and --exclude globs",
-        )
+        return build_piece(self.corpus, piece, weights=self.weights)
 
 
-def main(packed_path: str, weights: str) -> None:
-    """Build the segment of the piece that JSON on stdin tells of, and write it to stdout."""
-    end_with_parent()
-    told = json.load(sys.stdin)
-    piece: Piece = Share.from_record(told) if isinstance(told, dict) else told
-    with PackedCorpus.open(packed_path) as corpus:
-        work = Work(corpus, Weights(**json.loads(weights)))
-        ((_, built),) = work.done([piece], alone=True)
-    sys.stdout.buffer.write(built)
-    sys.stdout.buffer.flush()
+class _Helpers:
+    """Processes that build pieces, each for one thread at a time."""
+
+    def __init__(self, packed_path: Path, weights: Weights) -> None:
+        self._packed_path = packed_path
+        self._weights = weights
+        self._all: list[PieceHelper] = []
+        self._idle: SimpleQueue[PieceHelper] = SimpleQueue()
+
+    def start(self, count: int) -> None:
+        """Start so many; OSError where that cannot be."""
+        for _ in range(count):
+            self._all.append(PieceHelper(self._packed_path, self._weights))
+            self._idle.put(self._all[-1])
+
+    def built(self, piece: Piece) -> bytearray:
+        """Return the segment of a piece, by a process that has nothing to do."""
+        helper = self._idle.get()
+        segment = helper.built(piece)
+        self._idle.put(helper)
+        return segment
+
+    def kill(self) -> None:
+        """End them all, whatever they are doing."""
+        for helper in self._all:
+            helper.kill()
+
+    def end(self) -> None:
+        """Let go of them all; nobody waits for them any more."""
+        for helper in self._all:
+            helper.end()

@@ -53,6 +53,8 @@ _MAGIC = b"RLMSEG\x00\x04"
 _ROW = struct.Struct("=QQI")
 _CRC = struct.Struct("=I")
 _HEAD_BYTES = len(_MAGIC) + STAMP_BYTES + len(SECTIONS) * _ROW.size + _CRC.size
+SIZE_BYTES = 8
+"""The bytes that tell the size of a segment which is sent behind them, the lowest first."""
 # Small enough to be read for one term, large enough that their sums cost nothing.
 PAGE_BYTES = 1 << 16
 PAGE_VALUES = PAGE_BYTES // 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -58,6 +58,10 @@ class Share:
         scopes = tuple(Scope(indent, name.encode("latin-1")) for indent, name in record["scopes"])
         line_end = record["line_end"].encode("latin-1")
         return cls(**{**record, "line_end": line_end, "scopes": scopes})
+
+
+Piece = Sequence[int] | Share
+"""Documents by their numbers, or a share of one."""
 
 
 def share_bytes(size_bytes: int) -> int:

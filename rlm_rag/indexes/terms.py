@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import pairwise
 
 # A longer ASCII run is data (base64, a minified literal), which nobody searches for.
 MAX_ASCII_WORD_BYTES = 128
@@ -42,10 +43,9 @@ _UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-_UNSPACED_CHARACTER = re.compile(
-    "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _UNSPACED) + "]"
-)
-_UNSPACED_CLASS, _UPPER, _LOWER, _DIGIT = "u", "A", "a", "0"
+_UNSPACED_CLASS, _UPPER, _LOWER, _DIGIT, _NO_CLASS = "u", "A", "a", "0", " "
+# Of all that Unicode has, few are in one corpus.
+_MOST_CLASSES = 1 << 14
 
 
 def separated(data: bytes) -> bytes:
@@ -90,13 +90,14 @@ def _ascii_terms(word: bytes) -> tuple[bytes, ...]:
 
 def _unicode_terms(word: str) -> tuple[bytes, ...]:
     text = unicodedata.normalize("NFKC", word)
-    if text.isalpha() and text[1:].islower() and not _UNSPACED_CHARACTER.search(text):
+    classes = text.translate(_CLASSES)
+    if not classes[1:].strip(_LOWER) and classes[:1] in (_LOWER, _UPPER):
         # In one piece, as most are.
         return _encoded([_folded(text)])
     terms: list[str] = []
-    for run in _runs(text):
+    for run in [text] if not classes.strip(_UNSPACED_CLASS) else _runs(text):
         if _class_of(run[0]) == _UNSPACED_CLASS:
-            terms.extend(run[at : at + 2] for at in range(len(run) - 1))
+            terms.extend(map("".join, pairwise(run)))
             terms.extend(run)
         else:
             parts = [_folded(part) for part in _camel_parts(run)]
@@ -123,6 +124,19 @@ def _class_of(character: str) -> str:
     if category[0] == "N":
         return _DIGIT
     return _UPPER if category in ("Lu", "Lt") else _LOWER
+
+
+class _Classes(dict[int, str]):
+    """The classes of characters, by their code, as `str.translate` asks for them."""
+
+    def __missing__(self, code: int) -> str:
+        found = _class_of(chr(code)) or _NO_CLASS
+        if len(self) < _MOST_CLASSES:
+            self[code] = found
+        return found
+
+
+_CLASSES = _Classes()
 
 
 def _runs(text: str) -> list[str]:
@@ -171,11 +185,8 @@ def _without_accents(term: str) -> str | None:
     """Return the ASCII form of an accented Latin term, so that `cafe` finds `café`."""
     if term.isascii() or not all(map(_is_latin, term)):
         return None
-    plain = "".join(
-        character
-        for character in unicodedata.normalize("NFKD", term)
-        if not unicodedata.combining(character)
-    )
+    # All else are accents.
+    plain = unicodedata.normalize("NFKD", term).encode("ascii", "ignore").decode("ascii")
     return plain if plain.isalnum() else None
 
 

@@ -1,0 +1,78 @@
+"""Another process that builds the segments of pieces."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from contextlib import suppress
+from dataclasses import asdict
+from io import BufferedReader
+from pathlib import Path
+
+from rlm_rag.child import command, environment
+from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.segment import SIZE_BYTES
+from rlm_rag.indexes.shares import Piece, Share
+
+_MAX_SHOWN_CHARS = 300
+
+
+class PieceHelper:
+    """A process that opens a packed corpus and builds one piece of it after the other."""
+
+    def __init__(self, packed_path: Path, weights: Weights) -> None:
+        """Start it; OSError where that cannot be."""
+        self._process = subprocess.Popen(
+            command(
+                "rlm_rag.indexes.piece_work",
+                str(packed_path.absolute()),
+                json.dumps(asdict(weights)),
+            ),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+        )
+
+    def built(self, piece: Piece) -> bytearray:
+        """Return the segment of a piece.
+
+        Raises:
+            RetrievalError: the process failed; it is of no use then.
+        """
+        requests, replies = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert isinstance(replies, BufferedReader)
+        record = piece.to_record() if isinstance(piece, Share) else list(piece)
+        try:
+            requests.write(json.dumps(record).encode() + b"\n")
+            requests.flush()
+        except OSError:
+            raise self._failure() from None
+        size = replies.read(SIZE_BYTES)
+        segment = bytearray(int.from_bytes(size, "little"))
+        if len(size) < SIZE_BYTES or replies.readinto(segment) < len(segment):
+            raise self._failure()
+        return segment
+
+    def kill(self) -> None:
+        """End the process, whatever it is doing; who waits for a piece is told that it failed."""
+        self._process.kill()
+
+    def end(self) -> None:
+        """End the process, and let go of it; nobody waits for a piece any more."""
+        self.kill()
+        # What was not sent needs no pipe any more.
+        with suppress(BrokenPipeError), self._process:
+            pass
+
+    def _failure(self) -> RetrievalError:
+        _, errors = self._process.communicate()
+        said = errors.decode("utf-8", "replace").strip().splitlines()
+        last = f": {said[-1][:_MAX_SHOWN_CHARS]}" if said else ""
+        return RetrievalError(
+            f"a part of the index could not be built (exit status {self._process.returncode})"
+            f"{last}",
+            hint="load a part of it: give a folder, or --include and --exclude globs",
+        )

@@ -1,0 +1,97 @@
+"""Pieces are the same segments whichever process builds them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes import pieces
+from rlm_rag.indexes.build import build_piece
+from rlm_rag.indexes.piece_helper import PieceHelper
+from rlm_rag.indexes.pieces import Work
+from rlm_rag.indexes.ranking import Weights
+from rlm_rag.indexes.shares import shares_of
+from rlm_rag.packed import PackedCorpus
+
+PackFile = Callable[[Mapping[str, str]], Path]
+
+WEIGHTS = Weights()
+CONTENTS = {
+    f"src/m{number}.py": f"def name{number}():\n    return {number}\n" for number in range(9)
+}
+
+
+@pytest.fixture(scope="module")
+def packed_path(pack_file: PackFile) -> Path:
+    return pack_file(CONTENTS)
+
+
+@pytest.fixture
+def corpus(packed_path: Path) -> Iterator[PackedCorpus]:
+    with PackedCorpus.open(packed_path) as corpus:
+        yield corpus
+
+
+@pytest.fixture
+def helper(packed_path: Path) -> Iterator[PieceHelper]:
+    helper = PieceHelper(packed_path, WEIGHTS)
+    yield helper
+    helper.end()
+
+
+def test_a_helper_builds_one_piece_after_the_other_as_this_process_does(
+    corpus: PackedCorpus, helper: PieceHelper
+) -> None:
+    for piece in ([0, 1, 2], [3], next(shares_of(corpus, 4, most_bytes=10)), []):
+        assert helper.built(piece) == build_piece(corpus, piece, weights=WEIGHTS)
+
+
+def test_a_helper_that_fails_says_why(tmp_path: Path) -> None:
+    helper = PieceHelper(tmp_path / "missing.packed", WEIGHTS)
+    with pytest.raises(RetrievalError, match="Cannot open the packed corpus"):
+        helper.built([0])
+    helper.end()
+
+
+def test_a_helper_that_was_killed_is_told_of(helper: PieceHelper) -> None:
+    helper.kill()
+    with pytest.raises(RetrievalError, match="could not be built"):
+        helper.built([0])
+
+
+def test_every_piece_is_built_once_with_as_many_cores_as_there_are(
+    corpus: PackedCorpus, packed_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    wanted = [[0, 1], [2], [3, 4, 5], [6], [7, 8]]
+    done = list(Work(corpus, WEIGHTS, packed_path).done(wanted))
+    assert sorted(list(piece) for piece, _ in done if isinstance(piece, list)) == wanted
+    assert all(built == build_piece(corpus, piece, weights=WEIGHTS) for piece, built in done)
+
+
+def test_helpers_end_when_nobody_asks_for_more(
+    corpus: PackedCorpus, packed_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[PieceHelper] = []
+    ended: list[PieceHelper] = []
+
+    class Watched(PieceHelper):
+        def __init__(self, path: Path, weights: Weights) -> None:
+            super().__init__(path, weights)
+            started.append(self)
+
+        def end(self) -> None:
+            super().end()
+            ended.append(self)
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(pieces, "PieceHelper", Watched)
+    with closing(Work(corpus, WEIGHTS, packed_path).done([[0], [1], [2], [3]])) as done:
+        next(done)
+    assert len(started) == 2
+    assert ended == started
