@@ -23,7 +23,7 @@ from rlm_rag.errors import NotHeldError, PackedCorpusError
 # `typing` would be a sixth of the time that a sandboxed worker takes to start.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
     from typing import Any
 
@@ -218,6 +218,18 @@ class PackedCorpus:
         """Return where in the file a document's text begins."""
         place: int = self._row(number)[3]
         return place
+
+    def give_back(self, numbers: Sequence[int]) -> None:
+        """Let go of the memory that holds the texts of documents, from the first to the last.
+
+        They are read from the file when they are asked for again.
+        """
+        if not numbers or not hasattr(mmap, "MADV_DONTNEED") or self._map is None:
+            return
+        begin = self.place(numbers[0]) // mmap.PAGESIZE * mmap.PAGESIZE
+        end = self.place(numbers[-1]) + self.size(numbers[-1])
+        if begin < end:
+            self._map.madvise(mmap.MADV_DONTNEED, begin, end - begin)
 
     def mark_place(self, number: int) -> int:
         """Return where in a file with holes a document's mark is."""

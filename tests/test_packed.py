@@ -365,3 +365,23 @@ def test_the_module_needs_nothing_but_the_standard_library() -> None:
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False"]
+
+
+def held_bytes(path: Path) -> int:
+    """Return how much of a mapped file this process holds in memory."""
+    of_file = Path("/proc/self/smaps").read_text().partition(f"{path}\n")[2]
+    return int(of_file.partition("Rss:")[2].split()[0]) * 1024
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what is mapped is told by Linux")
+def test_what_is_given_back_takes_no_memory_until_it_is_read_again(tmp_path: Path) -> None:
+    documents = {name: name * (4 << 20) for name in "abc"}
+    path = write(tmp_path / "corpus", documents)
+    with PackedCorpus.open(path) as corpus:
+        for name, content in zip("abc", (corpus.content(n) for n in range(3)), strict=True):
+            assert content == documents[name]
+        assert held_bytes(path) > 12 << 20
+        corpus.give_back([0, 1])
+        assert held_bytes(path) < 5 << 20
+        assert corpus.content(1) == documents["b"]
+        corpus.give_back([])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlm_rag.indexes.definitions import Match, scan, scannable
+from rlm_rag.indexes.encoded import EncodedSegment
 from rlm_rag.indexes.kinds import kind_number
 from rlm_rag.indexes.languages import language_of
 from rlm_rag.indexes.line_texts import line_ends
@@ -27,26 +28,41 @@ from rlm_rag.traits import HEAD_BYTES
 _SPACE = 0x20
 # No form of a definition that begins in a share is looked for longer than this after it.
 _FORM_BYTES = 1 << 13
+# How much of the mapped corpus lies in memory for it.
+_READ_BYTES = 1 << 20
 # The words of so much text are told apart at a time.
 _SPLIT_BYTES = 1 << 19
 
 
-def build_piece(corpus: PackedCorpus, piece: Piece, *, weights: Weights) -> bytearray:
-    """Index documents, or a share of one, as one segment."""
-    if isinstance(piece, Share):
-        return build_share(corpus, piece, weights=weights)
-    return build_segment(corpus, piece, weights=weights)
-
-
-def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: Weights) -> bytearray:
-    """Index the documents of these numbers, in this order, as one segment.
+def build_piece(corpus: PackedCorpus, piece: Piece, *, weights: Weights) -> EncodedSegment:
+    """Index documents in this order, or a share of one, as one segment.
 
     Raises:
         RetrievalError: they have more windows than can be numbered.
     """
     builder = SegmentBuilder()
-    for number in documents:
+    if isinstance(piece, Share):
+        _add_share(builder, corpus, piece, weights)
+    else:
+        _add_documents(builder, corpus, piece, weights)
+    return builder.encoded(stamp_of(weights))
+
+
+def build_segment(corpus: PackedCorpus, documents: Sequence[int], *, weights: Weights) -> bytearray:
+    """Index the documents of these numbers as `build_piece` does, and return it as one."""
+    return build_piece(corpus, documents, weights=weights).joined()
+
+
+def _add_documents(
+    builder: SegmentBuilder, corpus: PackedCorpus, documents: Sequence[int], weights: Weights
+) -> None:
+    read_bytes = given_back = 0
+    for at, number in enumerate(documents, start=1):
         data = bytes(corpus.content_bytes(number))
+        read_bytes += len(data)
+        if read_bytes > _READ_BYTES or at == len(documents):
+            corpus.give_back(documents[given_back:at])
+            read_bytes, given_back = 0, at
         language = language_of(corpus.path(number), data)
         matches: list[Match] = []
         if language is not None:
@@ -55,11 +71,12 @@ def build_segment(corpus: PackedCorpus, documents: Iterable[int], *, weights: We
         starts = _line_borders(data, line_ends(data))
         lines = _Lines.of(starts, first=0, total=max(0, len(starts) - 1), begun=0)
         _add(builder, corpus, number, data, lines, matches, weights)
-    return builder.encode(stamp_of(weights))
 
 
-def build_share(corpus: PackedCorpus, share: Share, *, weights: Weights) -> bytearray:
-    """Index a share of a document as a segment of the windows that it has some lines of.
+def _add_share(
+    builder: SegmentBuilder, corpus: PackedCorpus, share: Share, weights: Weights
+) -> None:
+    """Add the windows that a share has some lines of.
 
     What counts in a window beside its words counts where the window begins; a definition, where
     its name stands.
@@ -72,9 +89,7 @@ def build_share(corpus: PackedCorpus, share: Share, *, weights: Weights) -> byte
         starts, first=first, total=share.total_lines, begun=share.first_line, place=share.begin
     )
     matches = share_matches(corpus, share)
-    builder = SegmentBuilder()
     _add(builder, corpus, share.document, data, lines, matches, weights, share.scopes)
-    return builder.encode(stamp_of(weights))
 
 
 def share_matches(corpus: PackedCorpus, share: Share) -> list[Match]:

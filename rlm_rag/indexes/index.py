@@ -101,6 +101,8 @@ def _added(
     added: list[Segment] = []
     for data in built:
         added.append(store.add(data))
+        # Not beside the next one, which is built or comes from elsewhere now.
+        del data
         have += len(added[-1].numbers("window_counts"))
         told(have, of)
     return added

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rlm_rag.indexes.build import build_segment, enclosing_after, share_matches
+from rlm_rag.indexes.encoded import EncodedSegment
 from rlm_rag.indexes.joining import join
 from rlm_rag.indexes.kinds import kind_number
 from rlm_rag.indexes.pieces import Work
@@ -21,7 +22,7 @@ from rlm_rag.indexes.windows import window_count
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.scratch import ScratchFolder
 
-Built = bytes | bytearray | SpooledSections
+Built = bytes | bytearray | EncodedSegment | SpooledSections
 """A segment in memory or in files."""
 
 

@@ -22,8 +22,8 @@ def main(packed_path: str, weights: str) -> None:
             told = json.loads(line)
             piece = Share.from_record(told) if isinstance(told, dict) else told
             built = build_piece(corpus, piece, weights=own_weights)
-            replies.write(len(built).to_bytes(SIZE_BYTES, "little"))
-            replies.write(built)
+            replies.write(built.size_bytes.to_bytes(SIZE_BYTES, "little"))
+            built.write_to(replies)
             replies.flush()
             # Not beside what counts the next one.
             del built

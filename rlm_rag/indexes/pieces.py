@@ -11,6 +11,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from rlm_rag.indexes.build import build_piece
+from rlm_rag.indexes.encoded import EncodedSegment
 from rlm_rag.indexes.piece_helper import PieceHelper
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.shares import Piece
@@ -27,7 +28,7 @@ class Work:
 
     def done(
         self, pieces: Sequence[Piece], *, alone: bool = False
-    ) -> Iterator[tuple[Piece, bytes | bytearray]]:
+    ) -> Iterator[tuple[Piece, bytearray | EncodedSegment]]:
         """Yield every piece with its segment, each as soon as it is done.
 
         Raises:
@@ -59,7 +60,7 @@ class Work:
                     helped.cancel()
                 helpers.kill()
 
-    def _built(self, piece: Piece) -> bytearray:
+    def _built(self, piece: Piece) -> EncodedSegment:
         return build_piece(self.corpus, piece, weights=self.weights)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.common import common_table
+from rlm_rag.indexes.encoded import EncodedSegment
 from rlm_rag.indexes.runs import run_starts, spread, sums
 from rlm_rag.indexes.segment import (
     COMMON,
@@ -25,7 +26,6 @@ from rlm_rag.indexes.segment import (
     SEQUENCE,
     TERMS,
     WORDS,
-    encode_segment,
     number_bytes,
 )
 from rlm_rag.indexes.stretches import Stretches
@@ -37,6 +37,8 @@ from rlm_rag.indexes.windows import WINDOW_LINES, window_borders
 _PIECE_WORDS = 1 << 18
 _PIECE_WINDOWS = 4096
 _8, _24, _32 = np.uint64(8), np.uint64(24), np.uint64(32)
+# Numbers below are held in 16 bits, 1 more, until all words are known.
+_MOST_SHORT = (1 << 16) - 1
 _LOW = np.uint64((1 << 32) - 1)
 
 
@@ -78,7 +80,7 @@ class SegmentBuilder:
         self._window_lengths: list[NDArray[np.int64]] = []
         self._all_windows = self._counted_windows = 0
         # The words of the texts in their order, each number 1 more, and a 0 after each line.
-        self._sequences: list[Numbers] = []
+        self._sequences: list[NDArray[np.unsignedinteger]] = []
         self._sequence_firsts: list[NDArray[np.int64]] = []
         self._sequence_words = 0
         # Not counted yet: words, how many of them each line has, the lines between which stretches
@@ -159,32 +161,40 @@ class SegmentBuilder:
 
     def encode(self, stamp: bytes) -> bytearray:
         """Write what was added as a segment; nothing can be added after."""
+        return self.encoded(stamp).joined()
+
+    def encoded(self, stamp: bytes) -> EncodedSegment:
+        """Make a segment of what was added; nothing can be added after."""
         self._count()
         vocabulary = self._vocabulary
         words, ranks = vocabulary.ranked()
-        lengths = np.concatenate([np.zeros(0, np.int64), *self._window_lengths])
         names, first_windows, sizes, _ = _joined(self._defined)
         defined = np.repeat(names, sizes), spread(first_windows, sizes)
-        sections: dict[str, BytesLike] = {
+        tables = {
+            TERMS: vocabulary.term_table(ranks),
+            DEFINED: vocabulary.table_by_first_term(*defined),
+        }
+        # Not beside what is made of it.
+        del vocabulary, self._vocabulary
+        sections = self._document_sections() | self._encoded_sequence(ranks)
+        tables[WORDS] = self._word_table(words, ranks)
+        del words, ranks
+        tables[COMMON] = common_table(tables[WORDS], tables[TERMS])
+        for name, table in tables.items():
+            sections.update((f"{name}.{part}", data) for part, data in table.items())
+        return EncodedSegment(stamp, sections)
+
+    def _document_sections(self) -> dict[str, BytesLike]:
+        lengths = np.concatenate([np.zeros(0, np.int64), *self._window_lengths])
+        of_documents = sums(lengths, np.array(self._window_counts, np.int64))
+        return {
             "digests": self._digests,
             "kinds": self._kinds,
             "window_counts": self._window_counts.tobytes(),
             "stretch_offsets": self._stretch_offsets,
             "window_lengths": lengths.astype(np.uint32).tobytes(),
-            "document_lengths": sums(lengths, np.array(self._window_counts, np.int64))
-            .astype(np.uint32)
-            .tobytes(),
+            "document_lengths": of_documents.astype(np.uint32).tobytes(),
         }
-        sections.update(self._encoded_sequence(ranks))
-        of_words, of_terms = self._word_table(words, ranks), vocabulary.term_table(ranks)
-        for name, table in (
-            (WORDS, of_words),
-            (TERMS, of_terms),
-            (DEFINED, vocabulary.table_by_first_term(*defined)),
-            (COMMON, common_table(of_words, of_terms)),
-        ):
-            sections.update((f"{name}.{part}", data) for part, data in table.items())
-        return encode_segment(stamp, sections)
 
     def _count(self) -> None:
         """Turn the words that were not counted yet into postings."""
@@ -225,7 +235,9 @@ class SegmentBuilder:
         `borders` are the first lines of the first two stretches of each window.
         """
         starts = lines + np.arange(len(lines))
-        sequence = np.empty(int(starts[-1]), np.uint32)
+        is_short = not len(words) or words.max() < _MOST_SHORT
+        width: type[np.unsignedinteger] = np.uint16 if is_short else np.uint32
+        sequence = np.empty(int(starts[-1]), width)
         is_word = np.ones(len(sequence), np.bool_)
         is_word[starts[1:] - 1] = False
         sequence[starts[1:] - 1] = 0

@@ -17,11 +17,10 @@ import mmap
 import os
 import struct
 import zlib
-from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from rlm_rag.indexes.tables import BytesLike, Table
+from rlm_rag.indexes.tables import Table
 from rlm_rag.packed import DIGEST_BYTES
 
 STAMP_BYTES = 16
@@ -71,24 +70,6 @@ class SegmentError(Exception):
     """A segment is damaged, or of another version; it never leaves `indexes`."""
 
 
-def encode_segment(stamp: bytes, sections: dict[str, BytesLike]) -> bytearray:
-    """Write a segment; `sections`, all but `pages`, are taken out, so as not to lie there twice."""
-    sums: array[int] = array("I")
-    for name in PAGED:
-        with memoryview(sections[name]) as values:
-            sums.extend(zlib.crc32(page) for page in _pages(values))
-    sections[PAGES] = sums.tobytes()
-    told = {
-        name: (len(data), 0 if name in PAGED else zlib.crc32(data))
-        for name, data in sections.items()
-    }
-    segment = bytearray(encode_head(stamp, told))
-    for name in SECTIONS:
-        segment += bytes(-len(segment) % ALIGNED_BYTES)
-        segment += sections.pop(name)
-    return segment
-
-
 def encode_head(stamp: bytes, told: Mapping[str, tuple[int, int]]) -> bytes:
     """Return the head of a segment, whose sections follow it, each after what aligns it.
 
@@ -103,10 +84,6 @@ def encode_head(stamp: bytes, told: Mapping[str, tuple[int, int]]) -> bytes:
         place += size
     head += _CRC.pack(zlib.crc32(head))
     return bytes(head)
-
-
-def _pages(values: memoryview) -> Iterator[memoryview]:
-    return (values[at : at + PAGE_BYTES] for at in range(0, len(values), PAGE_BYTES))
 
 
 class Segment:

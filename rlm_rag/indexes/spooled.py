@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rlm_rag.indexes.encoded import EncodedSegment
 from rlm_rag.indexes.segment import SEQUENCE, Segment
 
 Numbers = NDArray[np.uint32]
@@ -19,13 +20,17 @@ class SpooledSegment:
     The file is open only while it is read: there may be more of them than a process may open.
     """
 
-    def __init__(self, path: Path, data: bytes | bytearray, stamp: bytes) -> None:
+    def __init__(self, path: Path, data: bytes | bytearray | EncodedSegment, stamp: bytes) -> None:
         """Write it; OSError where it cannot be written."""
-        segment = Segment(data, stamp)
+        with path.open("wb") as file:
+            if isinstance(data, EncodedSegment):
+                data.write_to(file)
+            else:
+                file.write(data)
+        segment = Segment.open(path, stamp)
         self._spans = segment.spans()
         self._word_bytes = segment.sequence().itemsize
         self._path = path
-        path.write_bytes(data)
 
     def count(self, name: str) -> int:
         """Return how many 32-bit numbers a section has."""

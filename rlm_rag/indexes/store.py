@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from rlm_rag import kept
 from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.encoded import EncodedSegment
 from rlm_rag.indexes.sections import SpooledSections
 from rlm_rag.indexes.segment import Segment, SegmentError
 
@@ -75,7 +76,7 @@ class SegmentStore:
         kept.mark_used(self._folder)
         return segments
 
-    def add(self, data: bytes | bytearray | SpooledSections) -> Segment:
+    def add(self, data: bytes | bytearray | EncodedSegment | SpooledSections) -> Segment:
         """Keep a segment, and return it opened.
 
         Raises:
@@ -89,6 +90,8 @@ class SegmentStore:
                     f"the index is kept in memory only: {self._folder} cannot be written "
                     f"({error.strerror or error})"
                 )
+        if isinstance(data, EncodedSegment):
+            data = data.joined()
         if not isinstance(data, SpooledSections):
             return Segment(data, self._stamp)
         try:
@@ -120,10 +123,12 @@ class SegmentStore:
             if segment.path is not None:
                 self._remove(segment.path)
 
-    def _written(self, folder: Path, data: bytes | bytearray | SpooledSections) -> Segment:
+    def _written(
+        self, folder: Path, data: bytes | bytearray | EncodedSegment | SpooledSections
+    ) -> Segment:
         kept.prepare(folder, self._origin)
         path = folder / kept.fresh_name(kept.SEGMENT_SUFFIX)
-        fill = data.write_to if isinstance(data, SpooledSections) else _writing(data)
+        fill = _writing(data) if isinstance(data, bytes | bytearray) else data.write_to
         kept.write(path, fill)
         kept.evict(folder.parent, self._max_bytes, spared=folder)
         try:
