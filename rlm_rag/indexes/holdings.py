@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -12,6 +13,7 @@ from rlm_rag.indexes.grep_corpus import grep
 from rlm_rag.indexes.grep_helper import GrepHelper
 from rlm_rag.indexes.landmarks import Landmarks, Surveyed
 from rlm_rag.indexes.parsers import Parsers
+from rlm_rag.indexes.piece_helper import PieceHelpers, helpers_ahead
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.read import read
 from rlm_rag.indexes.requests import (
@@ -240,19 +242,33 @@ class OwnHoldings:
 
     def _found(self) -> Finder:
         if self._finder is None:
-            # Not before: numpy is slow to import, and few other requests need it.
-            from rlm_rag.indexes.finding import Finder
-            from rlm_rag.indexes.index import build_index
-
-            index = build_index(
-                self._corpus,
-                weights=self._weights,
-                store=self._store,
-                packed_path=self._packed_path,
-                on_progress=self._on_progress,
-            )
-            self._finder = Finder(self._corpus, index, weights=self._weights)
+            with ExitStack() as ended:
+                # While these start, this process imports what takes as long.
+                helpers = self._helpers_ahead()
+                if helpers is not None:
+                    ended.callback(helpers.close)
+                self._finder = self._made(helpers)
         return self._finder
+
+    def _helpers_ahead(self) -> PieceHelpers | None:
+        if self._packed_path is None or not self._store.is_empty:
+            return None
+        return helpers_ahead(self._corpus, self._packed_path, self._weights)
+
+    def _made(self, helpers: PieceHelpers | None) -> Finder:
+        # Not before: numpy is slow to import, and few other requests need it.
+        from rlm_rag.indexes.finding import Finder
+        from rlm_rag.indexes.index import build_index
+
+        index = build_index(
+            self._corpus,
+            weights=self._weights,
+            store=self._store,
+            packed_path=self._packed_path,
+            helpers=helpers,
+            on_progress=self._on_progress,
+        )
+        return Finder(self._corpus, index, weights=self._weights)
 
     @property
     def _catalogue(self) -> Catalogue:

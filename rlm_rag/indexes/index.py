@@ -10,6 +10,7 @@ from pathlib import Path
 from rlm_rag.indexes.large import Built
 from rlm_rag.indexes.live import Defined, LivePostings, Place, places_of
 from rlm_rag.indexes.parallel import build_segments
+from rlm_rag.indexes.piece_helper import PieceHelpers
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.segment import Segment
 from rlm_rag.indexes.stamp import stamp_of
@@ -46,6 +47,7 @@ def build_index(
     weights: Weights,
     store: SegmentStore | None = None,
     packed_path: Path | None = None,
+    helpers: PieceHelpers | None = None,
     on_progress: Progress | None = None,
 ) -> SearchIndex:
     """Index every window of a corpus that the store does not have yet.
@@ -65,7 +67,9 @@ def build_index(
     if missing:
         worn = _worn(corpus, digests, known, segments)
         wanted = _wanted(digests, known, worn)
-        built = build_segments(corpus, wanted, weights=weights, packed_path=packed_path)
+        built = build_segments(
+            corpus, wanted, weights=weights, packed_path=packed_path, helpers=helpers
+        )
         have, told = len(digests) - len(wanted), on_progress or _untold
         added = _added(store, built, told, have=have, of=len(digests))
         store.remove(segments[number] for number in worn)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rlm_rag.indexes.large import Built, large_segment
+from rlm_rag.indexes.piece_helper import SHARED_BYTES, PieceHelpers
 from rlm_rag.indexes.pieces import Work
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.packed import PackedCorpus
@@ -14,9 +15,8 @@ from rlm_rag.packed import PackedCorpus
 # A piece's builder holds about three times its text; more segments than so many slow queries.
 _PIECE_BYTES = 16 << 20
 _MOST_PIECES = 16
-# Below this, starting another process costs more than it saves.
-_SHARED_BYTES = 6 << 20
-# What is indexed here before another process has started, and while its segment comes.
+_SHARED_BYTES = SHARED_BYTES
+# What is indexed here while another process starts.
 _AHEAD_BYTES = 2 << 20
 # A larger document is counted in shares: it would be a piece of its own, held several times over.
 _LARGE_BYTES = 32 << 20
@@ -28,11 +28,13 @@ def build_segments(
     *,
     weights: Weights,
     packed_path: Path | None = None,
+    helpers: PieceHelpers | None = None,
 ) -> Iterator[Built]:
     """Yield segments that hold these documents, each as soon as it is done.
 
-    Other processes help where the corpus can be opened by `packed_path` and is large enough. A
-    large document's segment lies in files, and is there until the next one is asked for.
+    Other processes help where the corpus can be opened by `packed_path` and is large enough,
+    `helpers` where they were started before. A large document's segment lies in files, and is
+    there until the next one is asked for.
 
     Raises:
         RetrievalError: a document has too many windows, or a process failed.
@@ -43,13 +45,13 @@ def build_segments(
         documents = [number for number in documents if all_sizes[number] <= _LARGE_BYTES]
     sizes = [all_sizes[number] for number in documents]
     total, cores = sum(sizes), os.cpu_count() or 1
-    work = Work(corpus, weights, packed_path)
+    work = Work(corpus, weights, packed_path, helpers)
     piece_bytes = max(_PIECE_BYTES, -(-total // _MOST_PIECES))
     shared = packed_path is not None and cores > 1 and total >= _SHARED_BYTES
     count, ahead_bytes = -(-total // piece_bytes), 0
     if shared:
         # As many for each core, so that none is left over.
-        count, ahead_bytes = -(-count // cores) * cores, _AHEAD_BYTES
+        count, ahead_bytes = -(-count // cores) * cores, 0 if helpers else _AHEAD_BYTES
     pieces = _pieces(documents, sizes, count, ahead_bytes=ahead_bytes)
     for _, built in work.done(pieces, alone=not shared):
         yield built

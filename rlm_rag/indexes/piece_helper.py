@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from contextlib import suppress
 from dataclasses import asdict
 from io import BufferedReader
 from pathlib import Path
+from queue import SimpleQueue
 
 from rlm_rag.child import command, environment
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.segment import SIZE_BYTES
 from rlm_rag.indexes.shares import Piece, Share
+from rlm_rag.packed import PackedCorpus
 
+# Below this, starting another process costs more than it saves.
+SHARED_BYTES = 6 << 20
 _MAX_SHOWN_CHARS = 300
 
 
@@ -76,3 +81,51 @@ class PieceHelper:
             f"{last}",
             hint="load a part of it: give a folder, or --include and --exclude globs",
         )
+
+
+class PieceHelpers:
+    """Processes that build pieces, each for one thread at a time."""
+
+    def __init__(self, packed_path: Path, weights: Weights) -> None:
+        self._packed_path = packed_path
+        self._weights = weights
+        self._all: list[PieceHelper] = []
+        self._idle: SimpleQueue[PieceHelper] = SimpleQueue()
+
+    @property
+    def processes(self) -> tuple[PieceHelper, ...]:
+        """Those that were started and not ended."""
+        return tuple(self._all)
+
+    def start(self, count: int) -> None:
+        """Have so many at least; OSError where one cannot be started."""
+        while len(self._all) < count:
+            self._all.append(PieceHelper(self._packed_path, self._weights))
+            self._idle.put(self._all[-1])
+
+    def built(self, piece: Piece) -> bytearray:
+        """Return the segment of a piece, by a process that has nothing to do."""
+        helper = self._idle.get()
+        segment = helper.built(piece)
+        self._idle.put(helper)
+        return segment
+
+    def kill(self) -> None:
+        """End them all, whatever they are doing."""
+        for helper in self._all:
+            helper.kill()
+
+    def close(self) -> None:
+        """Let go of them all, when nobody waits for them any more; others may be started after."""
+        for helper in self._all:
+            helper.end()
+        self._all.clear()
+        self._idle = SimpleQueue()
+
+
+def helpers_ahead(corpus: PackedCorpus, packed_path: Path, weights: Weights) -> PieceHelpers:
+    """Start as many processes as will help to index the whole of a corpus, if any."""
+    helpers = PieceHelpers(packed_path, weights)
+    if corpus.total_bytes >= SHARED_BYTES:
+        helpers.start((os.cpu_count() or 1) - 1)
+    return helpers

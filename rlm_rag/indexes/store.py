@@ -45,6 +45,11 @@ class SegmentStore:
         """Where segments are kept; None in memory."""
         return self._folder
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no segment, not even one that cannot be used."""
+        return self._folder is None or not _files(self._folder)
+
     def beside(self, name: str) -> Path | None:
         """Return where a file of that name is kept beside the segments, its folder made.
 

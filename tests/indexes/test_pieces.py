@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rlm_rag.errors import RetrievalError
-from rlm_rag.indexes import pieces
+from rlm_rag.indexes import piece_helper
 from rlm_rag.indexes.build import build_piece
-from rlm_rag.indexes.piece_helper import PieceHelper
+from rlm_rag.indexes.piece_helper import PieceHelper, helpers_ahead
 from rlm_rag.indexes.pieces import Work
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.shares import shares_of
@@ -75,6 +75,21 @@ def test_every_piece_is_built_once_with_as_many_cores_as_there_are(
         assert bytes(built) == bytes(build_piece(corpus, piece, weights=WEIGHTS))
 
 
+def test_helpers_start_ahead_for_a_large_corpus_alone(
+    corpus: PackedCorpus, packed_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    with closing(helpers_ahead(corpus, packed_path, WEIGHTS)) as helpers:
+        assert not helpers.processes
+    monkeypatch.setattr(piece_helper, "SHARED_BYTES", 1)
+    with closing(helpers_ahead(corpus, packed_path, WEIGHTS)) as helpers:
+        started = helpers.processes
+        assert len(started) == 2
+        work = Work(corpus, WEIGHTS, packed_path, helpers)
+        assert {tuple(piece) for piece, _ in work.done([[0], [1], [2]])} == {(0,), (1,), (2,)}
+    assert not helpers.processes
+
+
 def test_helpers_end_when_nobody_asks_for_more(
     corpus: PackedCorpus, packed_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +106,7 @@ def test_helpers_end_when_nobody_asks_for_more(
             ended.append(self)
 
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    monkeypatch.setattr(pieces, "PieceHelper", Watched)
+    monkeypatch.setattr(piece_helper, "PieceHelper", Watched)
     with closing(Work(corpus, WEIGHTS, packed_path).done([[0], [1], [2], [3]])) as done:
         next(done)
     assert len(started) == 2
