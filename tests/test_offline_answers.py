@@ -232,3 +232,20 @@ def test_a_question_of_five_thousand_words_is_answered() -> None:
     filler = " ".join(f"lorem{number}" for number in range(5000))
     answer = asked_of(documents, f"What is the delay of a retry?\n\n# Corpus\n{filler}")
     assert answer.citations[0].path == "a.py"
+
+
+@pytest.mark.parametrize("question", ["Who calls all?", "Where is `all` called?"])
+def test_calls_of_a_name_that_any_text_has_are_cited_and_nothing_else(question: str) -> None:
+    documents = {
+        "store.py": "class Store:\n    def all(self):\n        return list(self.rows)\n",
+        "report.py": (
+            "def render(store):\n    rows = store.all()\n    return list(map(str, rows))\n\n\n"
+            "def total(store):\n    # of all calls\n    return sum(store.all())\n"
+        ),
+        "notes.md": "# Calls\n\nWho calls us gets an answer: all calls, all of them.\n",
+    }
+    answer = asked_of(documents, question)
+    cited = {n for c in answer.citations for n in range(c.line, c.end_line + 1)}
+    assert {c.path for c in answer.citations} == {"report.py"}
+    assert {2, 8} <= cited
+    assert all(c.status == "verified" for c in answer.citations)

@@ -14,6 +14,7 @@ from rlm_rag.models.offline_excerpts import MAX_LINE_CHARS, Place
 
 SEARCH_K = 15
 MENTIONS_K = 20
+CALLS_K = 100
 DEFINITIONS = 8
 OUTLINE_CHARS = 3000
 _GLOB_MARKS = re.compile(r"([\\*?\[\]!# ])")
@@ -58,6 +59,18 @@ for name, last_part, glob in %(names)s:
         for path, line in first.items():
             show("mention", path, name=name, line=line, count=mentions["counts"][path])
 """
+# A stop word is met in any text: only where it stands as a call does is it one.
+_LOOK_FOR_CALLS = """
+for name, call in %(calls)s:
+    defined = [(symbol["path"], symbol["line"]) for symbol in symbols(name)]
+    hits = grep_context(call, k=%(calls_k)d)["hits"]
+    called = [(hit["path"], hit["line"]) for hit in hits]
+    uses = [place for place in called if place not in defined]
+    for path, line in uses[:%(definitions)d]:
+        show("call", path, name=name, line=line)
+    for path, line in [] if uses else defined[:%(definitions)d]:
+        show("definition", path, name=name, line=line, head="")
+"""
 _LOOKED = """
 show("looked", "")
 """
@@ -88,8 +101,16 @@ def look_block(clues: Clues, mark: str) -> str:
     if clues.base_query != clues.query:
         base_query = literal(clues.base_query)
         code += _LOOK_FOR_BASE_FORMS % {"base_query": base_query, "search_k": SEARCH_K}
-    if clues.names:
-        rows = ",\n    ".join(_name_row(name) for name in clues.names)
+    if clues.used:
+        calls = ",\n    ".join(_call_row(name) for name in clues.used)
+        code += _LOOK_FOR_CALLS % {
+            "calls": f"[\n    {calls},\n]",
+            "definitions": DEFINITIONS,
+            "calls_k": CALLS_K,
+        }
+    names = [name for name in clues.names if name not in clues.used]
+    if names:
+        rows = ",\n    ".join(_name_row(name) for name in names)
         code += _LOOK_FOR_NAMES % {
             "names": f"[\n    {rows},\n]",
             "definitions": DEFINITIONS,
@@ -124,6 +145,13 @@ def _name_row(name: str) -> str:
     is_path = re.fullmatch(r"[\w./ -]*\w", name) and ("/" in name or "." in name[1:-1])
     glob = literal(_GLOB_MARKS.sub(r"\\\1", name)) if is_path else "None"
     return f"({literal(name)}, {last_part}, {glob})"
+
+
+def _call_row(name: str) -> str:
+    """Return a name, and the pattern of what calls it."""
+    word = re.escape(name)
+    pattern = rf"(?<!\w){word}\(|[.:>]{word}(?!\w)"
+    return f"({literal(name)}, {literal(pattern)})"
 
 
 def _fenced(says: str, code: str) -> str:

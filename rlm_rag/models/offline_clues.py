@@ -48,6 +48,16 @@ _FOLLOWED = """
     while who whose why will would you
     """
 _NEVER_CALLED = frozenset(_FOLLOWED.split())
+# The name whose calls are asked for is the last word, or stands before what is done with it.
+_USED = re.compile(
+    r"\b(?:(?:who|what|(?:which|what)\s+\w+|(?:where|who|what)\s+(?:do|does|else)(?:\s+\w+){0,3})"
+    r"\s+(?:calls?|uses?|invokes?)|(?:callers?|calls|uses?|usages?|references)\s+(?:of|to))"
+    r"(?:\s+the\s+(?:function|method|macro))?\s+[`\"]?(\w+)(?:\(\))?[`\"]?\s*(?:[?.!]|\Z)"
+    r"|\b(?:where|when)\s+(?:is|are)\s+[`\"]?(\w+)(?:\(\))?[`\"]?\s+"
+    r"(?:called|used|invoked|referenced)\b",
+    re.IGNORECASE,
+)
+_NEVER_USED = _NEVER_CALLED | {"her", "here", "him", "me", "them", "there", "us"}
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.m", "p.m", "etc"})
 _SUFFIXES = ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e")
 _SHORTEST_STEM_CHARS = 3
@@ -59,7 +69,8 @@ class Clues:
 
     `base_query` is the same with the base forms of its inflected words added. `terms` maps the
     stem of each word worth finding to the word as the question spells it, and a name that has none
-    to itself. `of_tests` says that the question asks about tests.
+    to itself. `of_tests` says that the question asks about tests; `used` has the stop words of
+    which it asks who calls them.
     """
 
     query: str
@@ -67,6 +78,7 @@ class Clues:
     names: tuple[str, ...]
     terms: dict[str, str]
     of_tests: bool
+    used: tuple[str, ...] = ()
 
 
 def find_clues(question: str) -> Clues:
@@ -88,6 +100,7 @@ def find_clues(question: str) -> Clues:
         names=names,
         terms=terms,
         of_tests="test" in terms,
+        used=_used(question),
     )
 
 
@@ -157,6 +170,7 @@ def _names(question: str) -> tuple[str, ...]:
     for match in _CALLED.finditer(question):
         if is_stop_word(match[1]) and match[1].casefold() not in _NEVER_CALLED:
             names.setdefault(match[1])
+    names |= dict.fromkeys(_used(question))
     words = _QUOTED.sub(" ", question).split()
     rest = " ".join(word for word in words if len(word) <= MAX_WORD_CHARS)
     found = [match for shape in _NAME_SHAPES for match in shape.finditer(rest)]
@@ -167,6 +181,12 @@ def _names(question: str) -> tuple[str, ...]:
         if len(name) <= MAX_NAME_CHARS and not _is_part(name, names) and _is_name(name):
             names.setdefault(name)
     return tuple(names)[:MAX_NAMES]
+
+
+def _used(question: str) -> tuple[str, ...]:
+    found = [match[1] or match[2] for match in _USED.finditer(question)]
+    used = (name for name in found if is_stop_word(name) and name.casefold() not in _NEVER_USED)
+    return tuple(dict.fromkeys(used))[:MAX_NAMES]
 
 
 def _is_name(name: str) -> bool:

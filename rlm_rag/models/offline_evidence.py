@@ -47,12 +47,16 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Where a name of the question is defined; `declared` says that the body is elsewhere."""
+    """Where a name of the question is defined; `declared` says that the body is elsewhere.
+
+    Where a question asks who calls a name that is a stop word, it is where that is `called`.
+    """
 
     name: str
     path: str
     line: int
     declared: bool = False
+    called: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,9 @@ def _add(evidence: Evidence, found: Mapping[str, Any]) -> None:
         evidence.definitions.append(
             Definition(str(found["name"]), path, int(found["line"]), declared)
         )
+    elif kind == "call":
+        name, line = str(found["name"]), int(found["line"])
+        evidence.definitions.append(Definition(name, path, line, called=True))
     elif kind == "mention":
         line, count = int(found["line"]), int(found["count"])
         evidence.mentions.append(Mention(str(found["name"]), path, line, count))

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlm_rag.models.offline_clues import is_stop_word, stems_of
 from rlm_rag.models.offline_evidence import Definition, Evidence, Mention, Window
@@ -23,6 +23,7 @@ STRONG_SHARE = 0.6
 LINES_BEFORE_MATCH = 2
 LINES_BEFORE_DEFINITION = 2
 LINES_AFTER_DEFINITION = 37
+LINES_AFTER_CALL = 3
 # What one more line of an excerpt must be worth, as a share of a term seen once.
 LINE_COST = 0.04
 
@@ -62,9 +63,13 @@ def choose_places(evidence: Evidence, ranked: Mapping[str, float]) -> list[Place
     places: list[Place] = []
     best = max(ranked.values(), default=0.0)
     strong = [path for path, score in ranked.items() if score >= STRONG_SHARE * best]
+    # Who calls it is told by nothing else.
+    if calling := {found.path for found in evidence.definitions if found.called}:
+        strong = [path for path in ranked if path in calling]
     for path, wanted in zip(strong, EXCERPTS_OF_FILES, strict=False):
+        after = LINES_AFTER_CALL if calling else LINES_AFTER_DEFINITION
         found = [
-            Place(path, max(1, line - LINES_BEFORE_DEFINITION), line + LINES_AFTER_DEFINITION)
+            Place(path, max(1, line - LINES_BEFORE_DEFINITION), line + after)
             for line in _lines_of_names(evidence, path)
         ]
         windows = [window for window in evidence.windows if window.path == path]
@@ -104,10 +109,27 @@ def choose_excerpts(
         of_file: list[Excerpt] = []
         for place in (place for place in places if place.path == path):
             excerpt = _best_excerpt(evidence, place, weights)
+            if excerpt is not None and of_file and _has_call(evidence, place):
+                excerpt = _behind(excerpt, of_file[-1].end_line)
             if excerpt is not None and not _overlaps(excerpt, of_file):
                 of_file.append(excerpt)
         excerpts += of_file or _from_snippets(evidence, path, weights)
     return excerpts
+
+
+def _has_call(evidence: Evidence, place: Place) -> bool:
+    return any(found.called and found.path == place.path for found in evidence.definitions)
+
+
+def _behind(excerpt: Excerpt, line: int) -> Excerpt | None:
+    """Return the lines of an excerpt behind one that another shows: calls may stand close by."""
+    lines = excerpt.text.split("\n")
+    first = max(0, line + 1 - excerpt.line)
+    while first < len(lines) and not lines[first].strip():
+        first += 1
+    if first >= len(lines):
+        return None
+    return replace(excerpt, line=excerpt.line + first, text="\n".join(lines[first:]))
 
 
 def _overlaps(excerpt: Excerpt, others: Sequence[Excerpt]) -> bool:

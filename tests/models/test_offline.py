@@ -493,3 +493,44 @@ def test_a_path_that_was_also_looked_at_is_shown_as_everywhere(path: str, shown:
     assert f"Also looked at: {shown}." in text
     with load_corpus([{"path": path, "content": excerpt.text}]) as corpus:
         assert all(citation.path != path for citation in check_citations(text, corpus))
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Who calls all?", "all"),
+        ("Who calls `after`?", "after"),
+        ("Which functions call first()?", None),
+        ("Which functions call all()?", "all"),
+        ("Where is all called?", "all"),
+        ("Where is after used in the tests?", "after"),
+        ("What are the callers of all?", "all"),
+        ("Who calls the function all?", "all"),
+        ("Who calls all of the functions?", None),
+        ("Who uses it?", None),
+        ("Where is this used?", None),
+        ("Where is all defined?", None),
+        ("Who calls PackedWriter?", None),
+    ],
+)
+def test_a_stop_word_whose_calls_are_asked_for_is_a_name(question: str, name: str | None) -> None:
+    clues = find_clues(question)
+    assert clues.used == (() if name is None else (name,))
+    assert name is None or name in clues.names
+
+
+def test_calls_are_read_where_they_stand_and_nothing_else_is_shown() -> None:
+    mark = "evidence 0123456789ab "
+    lines = ["def render():", "    return store.all()", *[""] * 8, "def total():", "    s.all()"]
+    rows = [
+        found(mark, "window", "a.md", query=0, line=1, end_line=9, score=12.0, snippet=""),
+        found(mark, "call", "b.py", name="all", line=2),
+        found(mark, "call", "b.py", name="all", line=12),
+        found(mark, "lines", "b.py", line=1, lines=lines),
+    ]
+    evidence = read_evidence(["\n".join(rows)], mark)
+    ranked = rank_files(evidence)
+    assert {place.path for place in choose_places(evidence, ranked)} == {"b.py"}
+    excerpts = choose_excerpts(evidence, ranked, find_clues("Who calls all?").terms)
+    assert all("all()" in excerpt.text for excerpt in excerpts)
+    assert len(excerpts) == 2
