@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,9 @@ from rlm_rag.indexes.piece_helper import PieceHelpers
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.shares import Piece
 from rlm_rag.packed import PackedCorpus
+
+Helped = tuple[Future[bytearray], Piece]
+"""A piece, and what another process will have built of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +50,20 @@ class Work:
             helpers.start(min(others, len(pieces) - 1))
             left = [(pool.submit(helpers.built, one), one) for one in pieces]
             try:
+                own = _taken(left[-1:])
                 while left:
-                    # From the end, what no other process has begun.
-                    helped, piece = left.pop()
-                    if helped.cancel():
-                        yield piece, self._built(piece)
-                    else:
+                    if own is None:
+                        # Long since begun, so that it is done soon.
+                        helped, piece = left.pop(0)
                         yield piece, helped.result()
+                    else:
+                        left.remove(own)
+                        yield own[1], self._built(own[1])
                     while left and left[0][0].done():
                         helped, piece = left.pop(0)
                         yield piece, helped.result()
+                    # What is slow lies near what is slow, and so is shared out.
+                    own = _taken(left)
             finally:
                 for helped, _ in left:
                     helped.cancel()
@@ -64,3 +71,8 @@ class Work:
 
     def _built(self, piece: Piece) -> EncodedSegment:
         return build_piece(self.corpus, piece, weights=self.weights)
+
+
+def _taken(left: Sequence[Helped]) -> Helped | None:
+    """Take back the first piece that no other process has begun."""
+    return next((one for one in left if one[0].cancel()), None)
