@@ -7,7 +7,7 @@ hundred terms that have many.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,14 @@ _SHIFT, _COUNT = np.uint32(8), np.uint32(MAX_COUNT)
 
 
 def common_table(
-    words: Mapping[str, BytesLike], terms: Mapping[str, BytesLike]
+    words: Mapping[str, BytesLike], terms: Mapping[str, BytesLike], window_counts: Sequence[int]
 ) -> dict[str, BytesLike]:
     """Return the table from common terms of several words to their postings.
 
-    `words` and `terms` are the parts of a segment's tables. What a term has in one window is
-    added up; a count beyond what fits is several postings of that window.
+    `words` and `terms` are the parts of a segment's tables, `window_counts` how many windows its
+    documents have. What a term has in one window is added up; a count beyond what fits is several
+    postings of that window. Beside the table's parts are `windows` and `documents`: how many hold
+    each term.
     """
     named, posted = _table(words), _table(terms)
     postings, others = (np.frombuffer(one["values"], np.uint32) for one in (words, terms))
@@ -52,7 +54,21 @@ def common_table(
             found[key] = _merged(postings[spread(firsts[those], sizes[those])])
     values = np.concatenate([np.zeros(0, np.uint32), *found.values()])
     value_ends = np.cumsum([len(one) for one in found.values()], dtype=np.uint32)
-    return table_parts(list(found), value_ends.tobytes(), values.data.cast("B"))
+    table = table_parts(list(found), value_ends.tobytes(), values.data.cast("B"))
+    document_of = np.repeat(np.arange(len(window_counts), dtype=np.uint32), window_counts)
+    held = [held_by(one, document_of) for one in found.values()]
+    windows, documents = np.array(held, np.uint32).reshape(-1, 2).T
+    table |= {"windows": windows.tobytes(), "documents": documents.tobytes()}
+    return table
+
+
+def held_by(postings: Numbers, document_of: Numbers) -> tuple[int, int]:
+    """Return how many windows, and how many documents, have postings, which are in order.
+
+    `document_of` gives the document of each window.
+    """
+    windows = postings >> _SHIFT
+    return len(run_starts(windows)), len(run_starts(document_of.take(windows)))
 
 
 def _places(chosen: NDArray[np.bool_]) -> list[int]:

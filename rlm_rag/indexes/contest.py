@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlm_rag.indexes.candidates import SLACK, reached
-from rlm_rag.indexes.columns import Places, Scores, distinct
+from rlm_rag.indexes.columns import Numbers, Places, Scores, distinct
 from rlm_rag.indexes.held_terms import HeldTerm, Impacts
 from rlm_rag.indexes.norms import Norms
 from rlm_rag.indexes.runs import spread
@@ -23,7 +23,8 @@ from rlm_rag.indexes.runs import spread
 # So many more than are wanted are scored to learn what the best reach, and as many at most again.
 _MORE_TRIED = 64
 # A look at how far it is costs as much as a term or two; what is left must have fallen to so much.
-_FALLEN = 0.8
+# A look at how far it is costs as much as adding to so many windows.
+_WORTH_A_LOOK = 200_000
 # Windows of whole documents that are looked at rather than another term taken.
 _MOST_OPEN = 4096
 # With more terms none is left out: half of them have to be taken in any case.
@@ -32,6 +33,8 @@ _MOST_TERMS = 40
 _FEW = 512
 # From one in so many on, all are set to 0 in less time than those.
 _SCATTERED = 8
+# So many at a time stay in a processor's own memory: all of 500,000 together take twice as long.
+_CHUNK = 1 << 15
 
 _NONE: Places = np.zeros(0, np.intp)
 
@@ -104,14 +107,14 @@ class Contest:
             list(terms) if self._is_whole else sorted(terms, key=self._weight, reverse=True)
         )
         # Windows that were added to, and their sums then: of each the last is right.
-        self._added: list[tuple[Places, Scores]] = []
+        self._added: list[tuple[Numbers, Scores]] = []
         self._windows: list[Places] = []
         self._documents: list[Places] = []
         # Of those that were added first, so many, the best: those tried for what the best reach.
         self._tried_count = 0
         self._tried: Places = _NONE
-        # The greatest sums so far, and what the best of so many windows reach.
-        self._most = self._most_of_document = 0.0
+        # The greatest of documents so far, and what the best of so many windows reach.
+        self._most_of_document = 0.0
         self._least = 0.0
         self._gains = wanted.gains.take(wanted.gaining)
         self._most_gain = float(self._gains.max(initial=0.0))
@@ -145,14 +148,15 @@ class Contest:
         for one in reversed(self._terms[1:]):
             rests.append(rests[-1] + limit * self._weight(one))
         self._add_bonuses()
-        rest, looked_at = 0.0, float("inf")
+        rest, since = 0.0, 0
         open_documents = _NONE
         for place, one in enumerate(self._terms, start=1):
             self._add(one)
             rest = rests.pop()
-            if rest > _FALLEN * looked_at or rest >= self._most_reached():
+            since += one.held().window_count
+            if rests and since + self._terms[place].held().window_count < _WORTH_A_LOOK:
                 continue
-            looked_at = rest
+            since = 0
             self._least = max(self._least, self._reached() - SLACK)
             if rests and rest >= self._least:
                 continue
@@ -170,7 +174,7 @@ class Contest:
         least = self._least - (rest + self._most_of_document)
         gain, _ = self._split(least)
         reaching = sum(int(np.count_nonzero(sums >= least - gain)) for _, sums in self._added)
-        return reaching > max(_FEW, len(following.held().windows))
+        return reaching > max(_FEW, following.held().window_count)
 
     def _weight(self, one: Weighed) -> float:
         """Return what a term counts where a window and its document score 1 of it."""
@@ -178,38 +182,28 @@ class Contest:
 
     def _add(self, one: Weighed) -> None:
         impacts = one.impacts()
-        windows = one.held().windows.astype(np.intp)
-        self._add_to_windows(windows, one.of_window * impacts.scores)
+        self._add_to_windows(impacts.windows, one.of_window, impacts.scores)
         sums, documents = self._sums.of_documents, impacts.documents
-        before = sums.take(documents)
-        after = before + one.of_document * impacts.document_scores
-        sums[documents] = after
-        self._touch(documents[before == 0])
+        after, new = _add_up(sums, documents, one.of_document, impacts.document_scores)
+        self._touch(documents[new].astype(np.intp))
         most = self._sums.share * float(after.max(initial=0.0))
         self._most_of_document = max(self._most_of_document, most)
 
     def _add_bonuses(self) -> None:
         for windows, bonus in self._wanted.bonuses:
-            self._add_to_windows(windows, bonus)
+            self._add_to_windows(windows.astype(np.uint32), bonus, np.ones(len(windows)))
             self._touch(distinct(self._sums.norms.document_of.take(windows)))
 
-    def _add_to_windows(self, windows: Places, scores: Scores | float) -> None:
-        sums = self._sums.of_windows
-        before = sums.take(windows)
-        after = before + scores
-        sums[windows] = after
-        self._most = max(self._most, float(after.max(initial=0.0)))
+    def _add_to_windows(self, windows: Numbers, weight: float, scores: Scores) -> None:
+        after, new = _add_up(self._sums.of_windows, windows, weight, scores)
         self._added.append((windows, after))
         if self._is_whole:
-            self._windows.append(windows[before == 0])
+            self._windows.append(windows[new].astype(np.intp))
 
     def _touch(self, documents: Places) -> None:
         self._documents.append(documents)
         if self._wanted.allowed is not None:
             self._is_allowed[documents] = self._wanted.allowed(documents)
-
-    def _most_reached(self) -> float:
-        return self._most + self._most_of_document + self._most_gain
 
     def _touched(self) -> Places:
         """Return the windows that hold a term, and count, once all were added."""
@@ -226,7 +220,7 @@ class Contest:
 
         Some of them are there more than once.
         """
-        found = [windows[sums >= least] for windows, sums in self._added]
+        found = [windows[sums >= least].astype(np.intp) for windows, sums in self._added]
         return self._allowed(np.concatenate([_NONE, *found]))
 
     def _try_more(self, count: int) -> Places:
@@ -237,11 +231,12 @@ class Contest:
                 documents = self._sums.norms.document_of.take(windows)
                 allowed = self._is_allowed.take(documents)
                 windows, sums = windows[allowed], sums[allowed]
-            found.append(windows[sums >= reached(sums, count)][: 2 * count])
+            best = windows[sums >= reached(sums, count)][: 2 * count]
+            found.append(best.astype(np.intp))
         self._tried_count = len(self._added)
-        windows = distinct(np.concatenate(found))
-        sums = self._sums.of_windows.take(windows)
-        self._tried = windows[sums >= reached(sums, count)][: 2 * count]
+        tried = distinct(np.concatenate(found))
+        sums = self._sums.of_windows.take(tried)
+        self._tried = tried[sums >= reached(sums, count)][: 2 * count]
         return self._tried
 
     def _summed(self, windows: Places) -> tuple[Places, Scores]:
@@ -348,6 +343,24 @@ class Contest:
             sums.fill(0)
         else:
             for windows, _ in self._added:
-                sums[windows] = 0
+                sums[windows.astype(np.intp)] = 0
         for documents in self._documents:
             self._sums.of_documents[documents] = 0
+
+
+def _add_up(
+    sums: Scores, places: Numbers, weight: float, scores: Scores
+) -> tuple[Scores, NDArray[np.bool_]]:
+    """Add weighted scores to sums in places; return these sums, and which of them were 0."""
+    after = np.empty(len(places))
+    new = np.empty(len(places), np.bool_)
+    for first in range(0, len(places), _CHUNK):
+        chunk = slice(first, first + _CHUNK)
+        # By numbers of another size, numpy would convert them at each use.
+        those = places[chunk].astype(np.intp)
+        before = sums.take(those)
+        np.equal(before, 0, out=new[chunk])
+        added = np.multiply(weight, scores[chunk], out=after[chunk])
+        added += before
+        sums[those] = added
+    return after, new

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,80 +13,120 @@ from rlm_rag.indexes.columns import Numbers, Places, Scores
 from rlm_rag.indexes.norms import Norms
 from rlm_rag.indexes.runs import run_starts, spread
 
-if TYPE_CHECKING:
-    from rlm_rag.indexes.live import LivePostings
-
 
 @dataclass(frozen=True, slots=True)
 class Impacts:
-    """How well windows, and documents, hold a term: all that do, ascending.
+    """How well windows, and documents, hold a term: all that do, ascending."""
 
-    The windows are those of its `HeldTerm`.
-    """
-
+    windows: Numbers
     scores: Scores
-    documents: Places
+    documents: Numbers
     document_scores: Scores
+
+    @classmethod
+    def of(cls, windows: Numbers, counts: NDArray[np.integer], norms: Norms) -> Impacts:
+        """Work out how well windows that hold a term so often do, and their documents."""
+        # By numbers of another size, numpy would convert them at each use.
+        places, times = windows.astype(np.intp), counts.astype(np.float64)
+        scores = norms.of_windows(places, times)
+        if not len(windows):
+            return cls(windows, scores, windows, scores)
+        of_windows = norms.numbers_of.take(places)
+        starts = run_starts(of_windows)
+        documents, totals = of_windows.take(starts), np.add.reduceat(times, starts)
+        return cls(windows, scores, documents, norms.of_documents(documents, totals))
+
+    def in_windows(self, windows: Numbers) -> tuple[Places, Scores]:
+        """Return which of some windows hold it, by their places there, and how well."""
+        return _found(windows, self.windows, self.scores)
+
+    def in_documents(self, documents: Numbers) -> tuple[Places, Scores]:
+        """Return which of some documents hold it, by their places there, and how well."""
+        return _found(documents, self.documents, self.document_scores)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Impacts]) -> Impacts:
+        """Join those of windows that follow each other, and have no document in common."""
+        names = ("windows", "scores", "documents", "document_scores")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     @property
     def size_bytes(self) -> int:
         """How much memory it takes."""
-        return self.scores.nbytes + 2 * self.document_scores.nbytes
+        of_windows = self.windows.nbytes + self.scores.nbytes
+        return of_windows + self.documents.nbytes + self.document_scores.nbytes
 
 
-class HeldTerm:
-    """The windows that hold a term, ascending, and how often each does.
+class HeldTerm(Protocol):
+    """The windows, and the documents, that hold a term, and how well."""
+
+    window_count: int
+    document_count: int
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory it takes."""
+        ...
+
+    def impacts(self) -> Impacts:
+        """Return how well all hold it."""
+        ...
+
+    def in_windows(self, windows: Places) -> tuple[Places, Scores]:
+        """Return which of some windows, ascending, hold it, by their places, and how well."""
+        ...
+
+    def in_documents(
+        self, documents: Places, firsts: Numbers, ends: Numbers
+    ) -> tuple[Places, Scores]:
+        """Return which of some documents, ascending, hold it, by their places, and how well.
+
+        Their windows are those from `firsts` to before `ends`.
+        """
+        ...
+
+
+class LooseTerm:
+    """A term of which the windows that hold it, ascending, and how often each does, are at hand.
 
     How well they hold it is worked out of all or of some: the same to the last bit.
     """
 
-    __slots__ = ("_counts", "_norms", "_starts", "windows")
+    __slots__ = ("_counts", "_norms", "_windows", "document_count", "window_count")
 
-    def __init__(self, windows: Numbers, counts: NDArray[np.integer], norms: Norms) -> None:
-        self.windows = windows
+    def __init__(
+        self,
+        windows: Numbers,
+        counts: NDArray[np.integer],
+        norms: Norms,
+        *,
+        document_count: int | None = None,
+    ) -> None:
+        """Documents are counted where it is not told how many hold the term."""
+        self._windows = windows
         self._counts = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
         self._norms = norms
-        # Windows come in the order of their documents: where those of each begin.
-        self._starts = run_starts(norms.numbers_of.take(windows)).astype(np.uint32)
-
-    @classmethod
-    def of(cls, term: bytes, postings: LivePostings, norms: Norms) -> HeldTerm:
-        """Look a term up.
-
-        Raises:
-            SegmentError: a segment is damaged.
-        """
-        found = postings.postings(term)
-        return cls(found.windows, found.counts, norms)
+        self.window_count = len(windows)
+        if document_count is None:
+            document_count = len(run_starts(norms.numbers_of.take(windows)))
+        self.document_count = document_count
 
     @property
     def size_bytes(self) -> int:
         """How much memory it takes."""
-        return self.windows.nbytes + self._counts.nbytes + self._starts.nbytes
-
-    @property
-    def document_count(self) -> int:
-        """How many documents hold it."""
-        return len(self._starts)
+        return self._windows.nbytes + self._counts.nbytes
 
     def impacts(self) -> Impacts:
         """Return how well all hold it."""
-        windows, counts = self.windows.astype(np.intp), self._counts.astype(np.float64)
-        scores = self._norms.of_windows(windows, counts)
-        if not len(windows):
-            return Impacts(scores, windows, scores)
-        starts = self._starts.astype(np.intp)
-        documents = self._norms.document_of.take(windows.take(starts))
-        totals = np.add.reduceat(counts, starts)
-        return Impacts(scores, documents, self._norms.of_documents(documents, totals))
+        return Impacts.of(self._windows, self._counts, self._norms)
 
     def in_windows(self, windows: Places) -> tuple[Places, Scores]:
         """Return which of some windows hold it, by their places there, and how well."""
-        if not len(self.windows):
+        if not len(self._windows):
             return windows[:0], np.zeros(0)
         numbers = windows.astype(np.uint32)
-        at = self.windows.searchsorted(numbers)
-        held = np.flatnonzero(self.windows.take(at, mode="clip") == numbers)
+        at = self._windows.searchsorted(numbers)
+        held = np.flatnonzero(self._windows.take(at, mode="clip") == numbers)
         counts = self._counts.take(at.take(held)).astype(np.float64)
         return held, self._norms.of_windows(windows.take(held), counts)
 
@@ -96,8 +137,8 @@ class HeldTerm:
 
         Their windows are those from `firsts` to before `ends`.
         """
-        begin = self.windows.searchsorted(firsts)
-        sizes = self.windows.searchsorted(ends) - begin
+        begin = self._windows.searchsorted(firsts)
+        sizes = self._windows.searchsorted(ends) - begin
         held = np.flatnonzero(sizes)
         if not len(held):
             return held, np.zeros(0)
@@ -105,3 +146,11 @@ class HeldTerm:
         counts = self._counts.take(spread(begin.take(held), sizes)).astype(np.float64)
         totals = np.add.reduceat(counts, np.cumsum(sizes) - sizes)
         return held, self._norms.of_documents(documents.take(held), totals)
+
+
+def _found(asked: Numbers, numbers: Numbers, scores: Scores) -> tuple[Places, Scores]:
+    if not len(numbers):
+        return np.zeros(0, np.intp), np.zeros(0)
+    at = numbers.searchsorted(asked)
+    held = np.flatnonzero(numbers.take(at, mode="clip") == asked)
+    return held, scores.take(at.take(held))

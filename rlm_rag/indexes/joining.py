@@ -68,7 +68,7 @@ def join(
         DEFINED, parts, _join_keys(DEFINED, parts, joined), joined, [_Shifted(one) for one in bases]
     )
     _join_texts(shares, bases, parts, ranks, joined)
-    for name, data in common_table(_table(WORDS, joined), _table(TERMS, joined)).items():
+    for name, data in common_table(_table(WORDS, joined), _table(TERMS, joined), [windows]).items():
         joined[f"{COMMON}.{name}"].write(data)
 
 

@@ -69,6 +69,18 @@ class Several:
         return Several(windows, counts, keys.searchsorted(terms))
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Postings of windows that follow each other, counted from the `first`, in order.
+
+    `held` are how many windows, and how many documents, have them, where that is known.
+    """
+
+    postings: Numbers
+    first: int
+    held: tuple[int, int] | None
+
+
 Place = tuple[int, int]
 """A document's segment, and its number in it."""
 
@@ -155,22 +167,40 @@ class LivePostings:
             SegmentError: a segment is damaged.
         """
         found = self._gathered(terms)
-        sizes = np.array(list(map(len, found)), np.int64)
-        packed = _concatenated(found)
-        counts = packed & _COUNT
         firsts = [source.first for source in self._in_order]
         if None not in firsts:
-            windows = packed >> _SHIFT
-            windows += np.repeat(np.array(firsts * len(terms), np.uint32), sizes)
-        else:
-            pairs = zip(self._in_order * len(terms), found, strict=True)
-            windows = _concatenated([source.windows_of(postings) for source, postings in pairs])
-            kept = windows != GONE
-            windows, counts, sizes = windows[kept], counts[kept], sums(kept, sizes)
-        of_terms = sizes.reshape(len(terms), len(self._in_order)).sum(axis=1)
-        borders = np.concatenate(([0], np.cumsum(of_terms)))
-        several = Several(windows, counts, borders)
-        return several if several.are_apart else several.merged()
+            return _together(found, firsts * len(terms), len(terms))
+        sizes = np.array(list(map(len, found)), np.int64)
+        pairs = zip(self._in_order * len(terms), found, strict=True)
+        windows = _concatenated([source.windows_of(postings) for source, postings in pairs])
+        kept = windows != GONE
+        counts = _concatenated(found)[kept] & _COUNT
+        return _several(windows[kept], counts, sums(kept, sizes), len(terms))
+
+    def runs(self, terms: Sequence[bytes]) -> list[list[Run]] | None:
+        """Return where terms occur, each in runs that follow each other.
+
+        A window may have several postings of a term whose counts do not fit into one. None where
+        the windows of a segment do not follow each other.
+
+        Raises:
+            SegmentError: a segment is damaged.
+        """
+        firsts = [source.first for source in self._in_order]
+        if None in firsts:
+            return None
+        numbers = np.array(firsts, np.int64).tolist()
+        found = self._gathered(terms)
+        count = len(numbers)
+        return [
+            [
+                Run(postings, first, source.common_held(term))
+                for source, postings, first in zip(
+                    self._in_order, found[place * count : (place + 1) * count], numbers, strict=True
+                )
+            ]
+            for place, term in enumerate(terms)
+        ]
 
     def _gathered(self, terms: Sequence[bytes]) -> list[Numbers]:
         """Return the postings of each term in each of the sources, in order, one term's together.
@@ -187,6 +217,8 @@ class LivePostings:
                 common = source.common(term)
                 if common is not None:
                     found[place * count + number] = common
+                elif (alone := source.only(term)) is not None:
+                    found[place * count + number] = alone
                 elif of_term := source.words(term):
                     words.append(of_term)
                     those.append(place * count + number)
@@ -266,6 +298,27 @@ def places_of(segments: Sequence[Segment]) -> dict[bytes, Place]:
     for number in reversed(range(len(segments))):
         known.update(zip(segments[number].digests(), zip(repeat(number), count()), strict=False))
     return known
+
+
+def together(terms: Sequence[Sequence[Run]]) -> Several:
+    """Return where terms occur that have these runs."""
+    postings = [run.postings for runs in terms for run in runs]
+    return _together(postings, [run.first for runs in terms for run in runs], len(terms))
+
+
+def _together(postings: Sequence[Numbers], firsts: Sequence[object], terms: int) -> Several:
+    sizes = np.array(list(map(len, postings)), np.int64)
+    packed = _concatenated(postings)
+    windows = packed >> _SHIFT
+    windows += np.repeat(np.array(firsts, np.uint32), sizes)
+    return _several(windows, packed & _COUNT, sizes, terms)
+
+
+def _several(windows: Numbers, counts: Numbers, sizes: Longs, terms: int) -> Several:
+    """Return where terms occur, each in as many runs, which have these sizes."""
+    of_terms = sizes.reshape(terms, -1).sum(axis=1)
+    several = Several(windows, counts, np.concatenate(([0], np.cumsum(of_terms))))
+    return several if several.are_apart else several.merged()
 
 
 def _first_window(source: Source) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlm_rag.indexes.columns import Places, Scores
 from rlm_rag.indexes.parts import Totals
@@ -46,11 +47,11 @@ class Norms:
         """What no score of one term reaches."""
         return self._weights.k1 + 1
 
-    def of_windows(self, windows: Places, counts: Scores) -> Scores:
+    def of_windows(self, windows: NDArray[np.integer], counts: Scores) -> Scores:
         """Return the scores of windows that hold a term so often."""
         return counts * (self._weights.k1 + 1) / (counts + self._of_window.take(windows))
 
-    def of_documents(self, documents: Places, counts: Scores) -> Scores:
+    def of_documents(self, documents: NDArray[np.integer], counts: Scores) -> Scores:
         """Return the scores of documents that hold a term so often."""
         return counts * (self._weights.k1 + 1) / (counts + self._of_document.take(documents))
 

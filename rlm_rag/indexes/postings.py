@@ -179,7 +179,7 @@ class SegmentBuilder:
         sections = self._document_sections() | self._encoded_sequence(ranks)
         tables[WORDS] = self._word_table(words, ranks)
         del words, ranks
-        tables[COMMON] = common_table(tables[WORDS], tables[TERMS])
+        tables[COMMON] = common_table(tables[WORDS], tables[TERMS], self._window_counts)
         for name, table in tables.items():
             sections.update((f"{name}.{part}", data) for part, data in table.items())
         return EncodedSegment(stamp, sections)

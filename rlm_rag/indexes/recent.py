@@ -37,6 +37,10 @@ class Recent(Generic[S]):
         self._keep(key, found := make(key))
         return found
 
+    def kept(self, key: bytes) -> S | None:
+        """Return what is kept under a key, None where nothing is."""
+        return self._kept.get(key)
+
     def several(
         self, keys: Iterable[bytes], make: Callable[[Sequence[bytes]], Iterable[S]]
     ) -> dict[bytes, S]:

@@ -17,7 +17,7 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rlm_rag.indexes.tables import Table
@@ -25,6 +25,8 @@ from rlm_rag.packed import DIGEST_BYTES
 
 STAMP_BYTES = 16
 WORDS, TERMS, DEFINED, COMMON = "words", "terms", "defined", "common"
+# Of each common term, how many windows and how many documents hold it.
+COMMON_WINDOWS, COMMON_DOCUMENTS = f"{COMMON}.windows", f"{COMMON}.documents"
 # A posting is `window << 8 | count`, in 32 bits.
 MAX_COUNT = 255
 MAX_WINDOWS = 1 << 24
@@ -43,19 +45,21 @@ SECTIONS = (
     "document_lengths",
     "sequence_firsts",
     *(f"{table}.{part}" for table in _TABLES for part in ("keys", "key_ends", "value_ends")),
+    COMMON_WINDOWS,
+    COMMON_DOCUMENTS,
     PAGES,
     *PAGED,
 )
 # Sections lie at multiples of it.
 ALIGNED_BYTES = 8
-_MAGIC = b"RLMSEG\x00\x04"
+_MAGIC = b"RLMSEG\x00\x05"
 _ROW = struct.Struct("=QQI")
 _CRC = struct.Struct("=I")
 _HEAD_BYTES = len(_MAGIC) + STAMP_BYTES + len(SECTIONS) * _ROW.size + _CRC.size
 SIZE_BYTES = 8
 """The bytes that tell the size of a segment which is sent behind them, the lowest first."""
-# Small enough to be read for one term, large enough that their sums cost nothing.
-PAGE_BYTES = 1 << 16
+# Small, since most of what a term has is: of pages of 64 KB it reads ten times what it needs.
+PAGE_BYTES = 1 << 12
 PAGE_VALUES = PAGE_BYTES // 4
 # Numbers of words take two bytes where they can.
 _MOST_SHORT_NUMBERS = 1 << 16
@@ -84,6 +88,10 @@ def encode_head(stamp: bytes, told: Mapping[str, tuple[int, int]]) -> bytes:
         place += size
     head += _CRC.pack(zlib.crc32(head))
     return bytes(head)
+
+
+def _values_of(name: str) -> str:
+    return name if name == SEQUENCE else f"{name}.values"
 
 
 class Segment:
@@ -170,8 +178,9 @@ class Segment:
         return self._section("kinds")
 
     def numbers(self, name: str) -> memoryview:
-        """Return `window_counts` or `document_lengths`, by document, or what is by window.
+        """Return `window_counts` or `document_lengths`, by document, or what is by window or term.
 
+        `common.windows` and `common.documents`, how many hold each of the keys of that table,
         `window_lengths`, or what is by the first two stretches of each (`window_borders`):
         `stretch_offsets`, where in its document's text each begins, in bytes, or `FAR`, and
         `sequence_firsts`, where in the sequence, and at last where that ends.
@@ -192,19 +201,18 @@ class Segment:
         return values[first:last]
 
     def sequence(self) -> memoryview:
-        """Return the words of all texts in their order, as they are: see `check_sequence`.
+        """Return the words of all texts in their order, as they are: see `unchecked`.
 
         Each is its number among `words` and 1 more, in 16 or 32 bits; a 0 ends a line.
         """
         size = number_bytes(self._tables[WORDS].count)
         return self._section(SEQUENCE).cast("H" if size == 2 else "I")
 
-    def check_sequence(self, first: int, end: int) -> None:
-        """Check the pages of the words from one place in the sequence to another."""
-        size = number_bytes(self._tables[WORDS].count)
-        if end * size > self._sections[SEQUENCE][1]:
-            raise SegmentError("its words end before its windows do")
-        self._check_pages(SEQUENCE, first * size // PAGE_BYTES, -(-end * size // PAGE_BYTES))
+    def check_pages(self, name: str, pages: Iterable[int]) -> None:
+        """Check pages of a table's values or of the sequence, by their numbers there."""
+        name = _values_of(name)
+        for page in pages:
+            self._check_page(name, page)
 
     def all_values(self, name: str) -> memoryview:
         """Return the values of all keys of a table, as they are: see `unchecked`."""
@@ -215,7 +223,7 @@ class Segment:
 
         A page has `PAGE_VALUES` of a table's values.
         """
-        name = name if name == SEQUENCE else f"{name}.values"
+        name = _values_of(name)
         first = self._page_firsts[name]
         return memoryview(self._unchecked)[first : first + self._page_count(name)]
 

@@ -13,12 +13,15 @@ from rlm_rag.indexes.common import own_word
 from rlm_rag.indexes.runs import spread
 from rlm_rag.indexes.segment import (
     COMMON,
+    COMMON_DOCUMENTS,
+    COMMON_WINDOWS,
     PAGE_BYTES,
     PAGE_VALUES,
     SEQUENCE,
     TERMS,
     WORDS,
     Segment,
+    SegmentError,
 )
 
 Numbers = NDArray[np.uint32]
@@ -35,7 +38,11 @@ _BITS = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
 
 
 class Source:
-    """A segment: `windows` has the corpus's number of each of its windows, or `GONE`."""
+    """A segment: `windows` has the corpus's number of each of its windows, or `GONE`.
+
+    Raises:
+        SegmentError: the segment is damaged.
+    """
 
     def __init__(self, segment: Segment, windows: Numbers) -> None:
         self.segment = segment
@@ -46,12 +53,15 @@ class Source:
         self.first = _first_of_run(windows)
         common = segment.table(COMMON)
         self._common = {common.key(number): number for number in range(common.count)}
+        self._held = [segment.numbers(name) for name in (COMMON_WINDOWS, COMMON_DOCUMENTS)]
         ends = np.frombuffer(segment.table(WORDS).value_ends, np.uint32)
         self._bounds: Longs = np.concatenate((np.zeros(1, np.int64), ends), dtype=np.int64)
         self._values = np.frombuffer(segment.all_values(WORDS), np.uint32)
         self._sequence = _array_of(segment.sequence())
         firsts = np.frombuffer(segment.numbers("sequence_firsts"), np.uint32)
         self._sequence_firsts: Longs = firsts.astype(np.int64)
+        if int(self._sequence_firsts.max(initial=0)) > len(self._sequence):
+            raise SegmentError("its words end before its windows do")
         self._unchecked_sequence = np.frombuffer(segment.unchecked(SEQUENCE), np.uint8)
         self._marks: NDArray[np.uint64] | None = None
         self._unchecked = np.frombuffer(segment.unchecked(WORDS), np.uint8)
@@ -70,6 +80,25 @@ class Source:
             return None
         return np.frombuffer(self.segment.values(COMMON, number), np.uint32)
 
+    def common_held(self, term: bytes) -> tuple[int, int] | None:
+        """Return how many windows, and how many documents, hold a term that has many postings."""
+        number = self._common.get(term)
+        return None if number is None else (self._held[0][number], self._held[1][number])
+
+    def only(self, term: bytes) -> Numbers | None:
+        """Return the postings of a term that one word alone stands for, as they lie there.
+
+        They are in order, one for each window.
+
+        Raises:
+            SegmentError: the segment is damaged.
+        """
+        words = self.words(term)
+        if len(words) != _NUMBER_BYTES:
+            return None
+        number = int.from_bytes(words, sys.byteorder)
+        return np.frombuffer(self.segment.values(WORDS, number), np.uint32)
+
     def gathered(self, groups: Sequence[bytes]) -> tuple[Numbers, Longs]:
         """Return the postings of groups of words, one word after the other, and how many each has.
 
@@ -81,8 +110,7 @@ class Source:
         words = np.frombuffer(b"".join(groups), np.uint32).astype(np.intp)
         firsts, lasts = self._bounds.take(words), self._bounds.take(words + 1)
         doubtful = _doubtful(self._unchecked, firsts // PAGE_VALUES, (lasts - 1) // PAGE_VALUES)
-        for number in words[doubtful].tolist():
-            self.segment.values(WORDS, number)
+        self.segment.check_pages(WORDS, doubtful)
         sizes = lasts - firsts
         counts = [len(group) // _NUMBER_BYTES for group in groups]
         of_groups = np.add.reduceat(sizes, [0, *accumulate(counts[:-1])])
@@ -116,11 +144,9 @@ class Source:
         """
         firsts, lasts = self._sequence_firsts[stretches], self._sequence_firsts[ends]
         page_words = PAGE_BYTES // self._sequence.itemsize
-        doubtful = _doubtful(
-            self._unchecked_sequence, firsts // page_words, (lasts - 1) // page_words
-        )
-        for first, last in zip(firsts[doubtful].tolist(), lasts[doubtful].tolist(), strict=True):
-            self.segment.check_sequence(first, last)
+        unchecked = self._unchecked_sequence
+        doubtful = _doubtful(unchecked, firsts // page_words, (lasts - 1) // page_words)
+        self.segment.check_pages(SEQUENCE, doubtful)
         runs = zip(firsts.tolist(), lasts.tolist(), strict=True)
         return np.concatenate([self._sequence[first:last] for first, last in runs]), lasts - firsts
 
@@ -152,9 +178,10 @@ class Source:
         return marked, end_bit
 
 
-def _doubtful(unchecked: NDArray[np.uint8], first: Longs, last: Longs) -> NDArray[np.bool_]:
-    """Tell which runs of pages, from the first to the last, may have some that were not checked."""
-    return (last > first + 1) | (unchecked[first] | unchecked[last] > 0)
+def _doubtful(unchecked: NDArray[np.uint8], first: Longs, last: Longs) -> list[int]:
+    """Return which pages were not checked of runs of them, from the first to the last."""
+    pages = spread(first, last - first + 1)
+    return list(dict.fromkeys(pages[unchecked.take(pages) > 0].tolist()))
 
 
 def _first_of_run(windows: Numbers) -> np.uint32 | None:

@@ -38,6 +38,14 @@ def test_postings_of_common_terms_are_those_of_their_words(pack: Pack, texts: li
         one, other = plain.postings.postings(term), merged.postings.postings(term)
         assert one.windows.tolist() == other.windows.tolist()
         assert one.counts.tolist() == other.counts.tolist()
+    of_windows = np.array(merged.postings.window_documents, np.uint32)
+    for segment in merged.segments:
+        table = segment.table(COMMON)
+        windows, documents = (segment.numbers(f"{COMMON}.{of}") for of in ("windows", "documents"))
+        for number in range(table.count):
+            found = merged.postings.postings(table.key(number)).windows
+            assert windows[number] == len(found)
+            assert documents[number] == len(np.unique(of_windows[found]))
 
 
 def test_a_term_is_common_by_all_of_its_words_and_only_where_it_has_several(pack: Pack) -> None:

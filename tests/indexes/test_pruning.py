@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rlm_rag.indexes import contest, finding, pruning, scoring
+from rlm_rag.indexes import common, contest, finding, pruning, scoring, stored_terms
 from rlm_rag.indexes.columns import Places, Scores
 from rlm_rag.indexes.finding import Finder
 from rlm_rag.indexes.index import build_index
@@ -45,6 +45,11 @@ def small_steps() -> Iterator[None]:
         patch.setattr(contest, "_MORE_TRIED", 1)
         patch.setattr(contest, "_MOST_OPEN", 8)
         patch.setattr(contest, "_FEW", 1)
+        patch.setattr(contest, "_CHUNK", 3)
+        patch.setattr(contest, "_WORTH_A_LOOK", 2)
+        patch.setattr(stored_terms, "_LOADED_PER_LOOK", 1)
+        patch.setattr(pruning, "MOST_LOOSE", 3)
+        patch.setattr(common, "COMMON_POSTINGS", 4)
         yield
 
 

@@ -10,11 +10,14 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.indexes.answering import Answerer
+from rlm_rag.indexes.build import build_segment
+from rlm_rag.indexes.encoded import EncodedSegment
 from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.requests import (
@@ -25,8 +28,10 @@ from rlm_rag.indexes.requests import (
     SearchResult,
 )
 from rlm_rag.indexes.segment import Segment, SegmentError
+from rlm_rag.indexes.sources import Source
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
+from rlm_rag.indexes.tables import BytesLike
 from rlm_rag.kept import clear, default_kept_folder, evict, folder_of, list_kept
 from rlm_rag.packed import PackedCorpus
 
@@ -188,13 +193,25 @@ def test_a_page_of_the_words_that_is_damaged_is_built_again(pack: Pack, tmp_path
     # The words of the texts come last.
     damaged[-3] ^= 1
     segment = Segment(damaged, STAMP)
-    segment.check_sequence(0, 10)
+    pages = range(len(segment.unchecked("sequence")))
+    assert len(pages) > 1
+    segment.check_pages("sequence", pages[:-1])
     with pytest.raises(SegmentError, match="damaged"):
-        segment.check_sequence(0, len(segment.sequence()))
-    with pytest.raises(SegmentError, match="end before"):
-        segment.check_sequence(0, len(segment.sequence()) + 1)
+        segment.check_pages("sequence", pages)
     path.write_bytes(damaged)
     assert answers_of(stored(corpus, tmp_path / "one")) == expected
+
+
+def test_a_segment_whose_words_end_before_its_windows_do_is_damaged(pack: Pack) -> None:
+    data = build_segment(pack({"a.py": "retry user\n"}), [0], weights=Weights())
+    spans = Segment(data, STAMP).spans()
+    sections: dict[str, BytesLike] = {
+        name: bytes(data[start : start + size]) for name, (start, size) in spans.items()
+    }
+    sections["sequence"] = b""
+    short = Segment(EncodedSegment(STAMP, sections).joined(), STAMP)
+    with pytest.raises(SegmentError, match="end before"):
+        Source(short, np.zeros(1, np.uint32))
 
 
 def test_another_versions_index_is_built_again(pack: Pack, tmp_path: Path) -> None:
