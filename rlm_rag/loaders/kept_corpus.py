@@ -60,6 +60,7 @@ _SOURCES = (
     "packed.py",
     "packed_tables.py",
     "packing.py",
+    "shown.py",
     "traits.py",
 )
 
