@@ -35,17 +35,12 @@ def pack_file(tmp_path_factory: pytest.TempPathFactory) -> PackFile:
 
 
 @pytest.fixture(scope="session")
-def pack(pack_file: PackFile) -> Iterator[Pack]:
-    """Write documents to a packed corpus, and open it."""
-    opened: list[PackedCorpus] = []
+def pack(pack_file: PackFile) -> Pack:
+    """Write documents to a packed corpus, and open it; it is closed with whoever holds it.
 
-    def pack(documents: Mapping[str, str]) -> PackedCorpus:
-        opened.append(PackedCorpus.open(pack_file(documents)))
-        return opened[-1]
-
-    yield pack
-    for corpus in opened:
-        corpus.close()
+    A thousand that are open until the end are more than `select` can do with.
+    """
+    return lambda documents: PackedCorpus.open(pack_file(documents))
 
 
 @pytest.fixture(scope="session")
