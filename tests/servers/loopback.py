@@ -142,6 +142,7 @@ class LoopbackServer(Closing):
         self.script = script
         self._loop = asyncio.new_event_loop()
         self._writers: set[asyncio.StreamWriter] = set()
+        self._conversations: set[asyncio.Task[None]] = set()
         self._port = 0
         started = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(started,), daemon=True)
@@ -195,21 +196,32 @@ class LoopbackServer(Closing):
     async def _serve(self, started: threading.Event) -> None:
         self._stop = asyncio.Event()
         self._arrival = asyncio.Condition()
-        server = await asyncio.start_server(self._converse, "127.0.0.1", 0, backlog=512)
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=512)
         self._port = server.sockets[0].getsockname()[1]
         started.set()
         await self._stop.wait()
+        # A closed server would drop what it had just accepted, unclosed: it becomes a conversation
+        # first, and is ended as one.
+        for listening in server.sockets:
+            self._loop.remove_reader(listening)
+        while (talking := asyncio.all_tasks() - {asyncio.current_task()}) or self._writers:
+            for writer in self._writers:
+                writer.transport.abort()
+            self._writers.clear()
+            for task in self._conversations:
+                task.cancel()
+            await asyncio.gather(*talking, return_exceptions=True)
+            await asyncio.sleep(0)
         server.close()
-        for writer in list(self._writers):
-            writer.transport.abort()
-        talking = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in talking:
-            task.cancel()
-        await asyncio.gather(*talking, return_exceptions=True)
-        await asyncio.sleep(0)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Noted at once: a task that is cancelled before it began would close nothing.
+        self._writers.add(writer)
+        task = self._loop.create_task(self._converse(reader, writer))
+        self._conversations.add(task)
+        task.add_done_callback(self._conversations.discard)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
         try:
             while (request := await _read_request(reader)) is not None:
                 if not await self._answer(request, writer):
