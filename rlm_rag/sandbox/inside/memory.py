@@ -11,21 +11,25 @@ class MemoryReserve:
     """
 
     def __init__(self) -> None:
+        self._limits: tuple[int, int] | None = None
         try:
             import resource
         except ImportError:
             self._set = None
             return
-        self._set = resource.setrlimit
+        self._set, self._get = resource.setrlimit, resource.getrlimit
         self._what = resource.RLIMIT_DATA
-        self._block, self._all = resource.getrlimit(self._what)
 
     def close(self) -> None:
         """Leave a block what it may use; called before it runs."""
         if self._set is not None:
-            self._set(self._what, (self._block, self._all))
+            if self._limits is None:
+                # No sooner: the host may bound this process after it began, but before it speaks.
+                self._limits = self._get(self._what)
+            self._set(self._what, self._limits)
 
     def open(self) -> None:
         """Let the worker have all; called when the block is over."""
-        if self._set is not None:
-            self._set(self._what, (self._all, self._all))
+        if self._set is not None and self._limits is not None:
+            _, most = self._limits
+            self._set(self._what, (most, most))
