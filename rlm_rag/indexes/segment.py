@@ -197,7 +197,10 @@ class Segment:
         values = self._values[name]
         if not first <= last <= len(values):
             raise SegmentError("a table points outside of its values")
-        self._check_pages(f"{name}.values", first // PAGE_VALUES, -(-last // PAGE_VALUES))
+        first_page = self._page_firsts[f"{name}.values"]
+        pages, end = first_page + first // PAGE_VALUES, first_page - (-last // PAGE_VALUES)
+        if self._unchecked.find(1, pages, end) >= 0:
+            self.check_pages(name, range(pages - first_page, end - first_page))
         return values[first:last]
 
     def sequence(self) -> memoryview:
@@ -211,8 +214,15 @@ class Segment:
     def check_pages(self, name: str, pages: Iterable[int]) -> None:
         """Check pages of a table's values or of the sequence, by their numbers there."""
         name = _values_of(name)
+        start, size, _ = self._sections[name]
+        data, first = self._data[start : start + size], self._page_firsts[name]
+        sums, unchecked, crc32 = self._sums, self._unchecked, zlib.crc32
         for page in pages:
-            self._check_page(name, page)
+            if unchecked[first + page]:
+                at = page * PAGE_BYTES
+                if crc32(data[at : at + PAGE_BYTES]) != sums[first + page]:
+                    raise SegmentError("a page of its words is damaged")
+                unchecked[first + page] = 0
 
     def all_values(self, name: str) -> memoryview:
         """Return the values of all keys of a table, as they are: see `unchecked`."""
@@ -229,26 +239,12 @@ class Segment:
 
     def check(self) -> None:
         """Read all of it, and compare every sum."""
-        for name in PAGED:
-            self._check_pages(name, 0, self._page_count(name), again=True)
+        self._unchecked[:] = b"\x01" * len(self._unchecked)
+        for name in (*_TABLES, SEQUENCE):
+            self.check_pages(name, range(self._page_count(_values_of(name))))
 
     def _page_count(self, name: str) -> int:
         return -(-self._sections[name][1] // PAGE_BYTES)
-
-    def _check_pages(self, name: str, first: int, end: int, *, again: bool = False) -> None:
-        base = self._page_firsts[name]
-        for page in range(first, end):
-            if again or self._unchecked[base + page]:
-                self._check_page(name, page)
-
-    def _check_page(self, name: str, page: int) -> None:
-        start, size, _ = self._sections[name]
-        at = start + page * PAGE_BYTES
-        number = self._page_firsts[name] + page
-        found = self._data[at : min(at + PAGE_BYTES, start + size)]
-        if zlib.crc32(found) != self._sums[number]:
-            raise SegmentError("a page of its words is damaged")
-        self._unchecked[number] = 0
 
     def _section(self, name: str) -> memoryview:
         start, size, _ = self._sections[name]
