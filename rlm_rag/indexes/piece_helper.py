@@ -44,12 +44,14 @@ class PieceHelper:
         """Return the segment of a piece.
 
         Raises:
-            RetrievalError: the process failed; it is of no use then.
+            RetrievalError: the process failed, now or before; it is of no use then.
         """
         requests, replies = self._process.stdin, self._process.stdout
         assert requests is not None
         assert isinstance(replies, BufferedReader)
         record = piece.to_record() if isinstance(piece, Share) else list(piece)
+        if requests.closed:
+            raise RetrievalError("a process that builds parts of the index had ended")
         try:
             requests.write(json.dumps(record).encode() + b"\n")
             requests.flush()
@@ -97,18 +99,26 @@ class PieceHelpers:
         """Those that were started and not ended."""
         return tuple(self._all)
 
-    def start(self, count: int) -> None:
-        """Have so many at least; OSError where one cannot be started."""
-        while len(self._all) < count:
-            self._all.append(PieceHelper(self._packed_path, self._weights))
-            self._idle.put(self._all[-1])
+    def start(self, count: int) -> int:
+        """Have so many at least, or as many as can be started; return how many there are."""
+        with suppress(OSError):
+            while len(self._all) < count:
+                self._all.append(PieceHelper(self._packed_path, self._weights))
+                self._idle.put(self._all[-1])
+        return len(self._all)
 
     def built(self, piece: Piece) -> bytearray:
-        """Return the segment of a piece, by a process that has nothing to do."""
+        """Return the segment of a piece, by a process that has nothing to do.
+
+        Raises:
+            RetrievalError: that process failed, now or before.
+        """
         helper = self._idle.get()
-        segment = helper.built(piece)
-        self._idle.put(helper)
-        return segment
+        try:
+            return helper.built(piece)
+        finally:
+            # One that failed too: nobody else would wake who waits for it.
+            self._idle.put(helper)
 
     def kill(self) -> None:
         """End them all, whatever they are doing."""

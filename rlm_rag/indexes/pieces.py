@@ -40,14 +40,27 @@ class Work:
         Raises:
             RetrievalError: a piece has too many windows, or a process failed.
         """
-        others = (os.cpu_count() or 1) - 1
-        if alone or not others or self.packed_path is None:
-            for piece in pieces:
-                yield piece, self._built(piece)
+        others = min((os.cpu_count() or 1) - 1, len(pieces) - 1)
+        if alone or others < 1 or self.packed_path is None:
+            yield from self._done_alone(pieces)
             return
         helpers = self.helpers or PieceHelpers(self.packed_path, self.weights)
-        with closing(helpers), ThreadPoolExecutor(others) as pool:
-            helpers.start(min(others, len(pieces) - 1))
+        with closing(helpers):
+            started = helpers.start(others)
+            if started:
+                yield from self._done_with(helpers, started, pieces)
+            else:
+                # One process does it too.
+                yield from self._done_alone(pieces)
+
+    def _done_alone(self, pieces: Sequence[Piece]) -> Iterator[tuple[Piece, EncodedSegment]]:
+        for piece in pieces:
+            yield piece, self._built(piece)
+
+    def _done_with(
+        self, helpers: PieceHelpers, count: int, pieces: Sequence[Piece]
+    ) -> Iterator[tuple[Piece, bytearray | EncodedSegment]]:
+        with ThreadPoolExecutor(count) as pool:
             left = [(pool.submit(helpers.built, one), one) for one in pieces]
             try:
                 own = _taken(left[-1:])

@@ -12,7 +12,7 @@ import pytest
 from rlm_rag.errors import RetrievalError
 from rlm_rag.indexes import piece_helper
 from rlm_rag.indexes.build import build_piece
-from rlm_rag.indexes.piece_helper import PieceHelper, helpers_ahead
+from rlm_rag.indexes.piece_helper import PieceHelper, PieceHelpers, helpers_ahead
 from rlm_rag.indexes.pieces import Work
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.shares import shares_of
@@ -62,6 +62,38 @@ def test_a_helper_that_was_killed_is_told_of(helper: PieceHelper) -> None:
     helper.kill()
     with pytest.raises(RetrievalError, match="could not be built"):
         helper.built([0])
+
+
+def test_who_waits_for_a_helper_that_failed_is_told_too(
+    corpus: PackedCorpus, packed_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    helpers = PieceHelpers(packed_path, WEIGHTS)
+    done = Work(corpus, WEIGHTS, packed_path, helpers).done([[number] for number in range(9)])
+    with closing(done), pytest.raises(RetrievalError):
+        while next(done):
+            helpers.kill()
+    with closing(helpers):
+        assert helpers.start(1) == 1
+        helpers.kill()
+        for _ in range(2):
+            with pytest.raises(RetrievalError):
+                helpers.built([0])
+
+
+def test_this_process_builds_all_where_no_other_can_be_started(
+    corpus: PackedCorpus, packed_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refused:
+        def __init__(self, _path: Path, _weights: Weights) -> None:
+            raise BlockingIOError
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(piece_helper, "SHARED_BYTES", 1)
+    monkeypatch.setattr(piece_helper, "PieceHelper", Refused)
+    with closing(helpers_ahead(corpus, packed_path, WEIGHTS)) as helpers:
+        done = list(Work(corpus, WEIGHTS, packed_path, helpers).done([[0], [1], [2]]))
+    assert [piece for piece, _ in done] == [[0], [1], [2]]
 
 
 def test_every_piece_is_built_once_with_as_many_cores_as_there_are(
