@@ -132,7 +132,10 @@ class LivePostings:
             offsets = _numbers(segment, "stretch_offsets").reshape(-1, 2)
             stretch_offsets[windows[kept]] = offsets[kept]
             self._sources.append(Source(segment, windows))
-        self._in_order = sorted(self._sources, key=_first_window)
+        # Without a window it would begin where another does, and nothing be found in that one.
+        self._in_order = sorted(
+            (source for source in self._sources if len(source.windows)), key=_first_window
+        )
         self._owners, self._own_firsts, self._counts = owner, own_firsts, counts
         self.window_documents = _array(np.repeat(np.arange(len(places)), counts))
         self.window_lengths = _array(window_lengths)
@@ -322,7 +325,7 @@ def _several(windows: Numbers, counts: Numbers, sizes: Longs, terms: int) -> Sev
 
 
 def _first_window(source: Source) -> int:
-    return int(source.windows[0]) if len(source.windows) else 0
+    return int(source.windows[0])
 
 
 def _renumbered(counts: Longs, documents: Longs, shifts: Longs) -> Numbers:

@@ -10,12 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.indexes import common, stored_terms
+from rlm_rag.indexes.build import build_segment
 from rlm_rag.indexes.held_terms import HeldTerm, LooseTerm
 from rlm_rag.indexes.index import build_index
-from rlm_rag.indexes.live import Several, together
+from rlm_rag.indexes.live import LivePostings, Several, together
 from rlm_rag.indexes.norms import Norms
 from rlm_rag.indexes.ranking import PLAIN
 from rlm_rag.indexes.scoring import totals_of
+from rlm_rag.indexes.segment import Segment
+from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.stored_terms import StoredTerm
 from rlm_rag.packed import PackedCorpus
 
@@ -50,6 +53,20 @@ def test_a_stored_term_is_held_as_a_loose_one_is(
                 np.append(postings.first_windows, postings.window_count).astype(np.uint32),
             )
         assert_same(together(runs), postings.several(TERMS))
+
+
+def test_a_segment_without_a_line_hides_nothing_of_another(pack: Pack) -> None:
+    corpus, stamp = pack({"a.txt": "often x\n", "empty.txt": ""}), stamp_of(PLAIN)
+    segments = [Segment(build_segment(corpus, [number], weights=PLAIN), stamp) for number in (0, 1)]
+    postings = LivePostings(segments, [(0, 0), (1, 0)])
+    (runs,) = postings.runs([b"often"]) or ()
+    stored = StoredTerm(runs, Norms(postings, PLAIN, totals_of(postings)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored_terms, "_LOADED_PER_LOOK", 0)
+        assert stored.in_windows(np.zeros(1, np.intp))[0].tolist() == [0]
+        documents, firsts, ends = np.array([[0], [0], [1]], np.uint32)
+        held, _ = stored.in_documents(documents.astype(np.intp), firsts, ends)
+        assert held.tolist() == [0]
 
 
 def subset(data: st.DataObject, count: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
