@@ -190,6 +190,9 @@ def _end_of(data: bytes, opening: int) -> bytes:
 
 def _closing(data: bytes, opening: int) -> int:
     """Return the offset after the parenthesis that closes the one at `opening`, or -1."""
+    # Where none closes, as in a hostile text, those that open need no count.
+    if data.find(b")", opening, opening + _PARAMETERS_BYTES) < 0:
+        return -1
     depth = 0
     found = _PARENTHESES.finditer(data, opening, opening + _PARAMETERS_BYTES)
     for match in islice(found, _MOST_PARENTHESES):
