@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rlm_rag.indexes.large import Built, large_segment
-from rlm_rag.indexes.piece_helper import SHARED_BYTES, PieceHelpers
+from rlm_rag.indexes.piece_helper import SHARED_BYTES, PieceHelpers, useful_cores
 from rlm_rag.indexes.pieces import Work
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.packed import PackedCorpus
@@ -44,9 +43,10 @@ def build_segments(
     if large:
         documents = [number for number in documents if all_sizes[number] <= _LARGE_BYTES]
     sizes = [all_sizes[number] for number in documents]
-    total, cores = sum(sizes), os.cpu_count() or 1
+    total = sum(sizes)
     work = Work(corpus, weights, packed_path, helpers)
     piece_bytes = max(_PIECE_BYTES, -(-total // _MOST_PIECES))
+    cores = useful_cores(total)
     shared = packed_path is not None and cores > 1 and total >= _SHARED_BYTES
     count, ahead_bytes = -(-total // piece_bytes), 0
     if shared:

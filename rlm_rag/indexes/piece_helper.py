@@ -137,5 +137,14 @@ def helpers_ahead(corpus: PackedCorpus, packed_path: Path, weights: Weights) -> 
     """Start as many processes as will help to index the whole of a corpus, if any."""
     helpers = PieceHelpers(packed_path, weights)
     if corpus.total_bytes >= SHARED_BYTES:
-        helpers.start((os.cpu_count() or 1) - 1)
+        helpers.start(useful_cores(corpus.total_bytes) - 1)
     return helpers
+
+
+def useful_cores(total_bytes: int) -> int:
+    """Return among how many of the cores a text of that size is shared out, at least one.
+
+    Pieces of less than a third of `SHARED_BYTES` take longer to begin than to build, and many
+    small segments are made anew, all of them, by the next change.
+    """
+    return max(1, min(os.cpu_count() or 1, total_bytes // max(1, SHARED_BYTES // 3)))

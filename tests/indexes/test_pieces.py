@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 from rlm_rag.errors import RetrievalError
-from rlm_rag.indexes import piece_helper
+from rlm_rag.indexes import index, parallel, piece_helper
 from rlm_rag.indexes.build import build_piece
-from rlm_rag.indexes.piece_helper import PieceHelper, PieceHelpers, helpers_ahead
+from rlm_rag.indexes.index import build_index
+from rlm_rag.indexes.piece_helper import PieceHelper, PieceHelpers, helpers_ahead, useful_cores
 from rlm_rag.indexes.pieces import Work
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.shares import shares_of
+from rlm_rag.indexes.stamp import stamp_of
+from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.packed import PackedCorpus
 
 PackFile = Callable[[Mapping[str, str]], Path]
@@ -120,6 +123,32 @@ def test_helpers_start_ahead_for_a_large_corpus_alone(
         work = Work(corpus, WEIGHTS, packed_path, helpers)
         assert {tuple(piece) for piece, _ in work.done([[0], [1], [2]])} == {(0,), (1,), (2,)}
     assert not helpers.processes
+
+
+def test_a_text_is_not_cut_into_less_than_is_worth_it_however_many_cores_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert [useful_cores(size << 20) for size in (0, 1, 2, 9, 500)] == [1, 1, 1, 4, 64]
+
+
+def test_a_change_leaves_what_many_cores_have_indexed(
+    pack_file: PackFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(piece_helper, "SHARED_BYTES", 60_000)
+    monkeypatch.setattr(parallel, "_SHARED_BYTES", 60_000)
+    monkeypatch.setattr(parallel, "_AHEAD_BYTES", 20_000)
+    monkeypatch.setattr(index, "_SMALL_BYTES", 10_000)
+    contents = {f"m{number:02}.py": "x = 1\n" * 200 for number in range(60)}
+    kept: list[set[str]] = []
+    for text in ("y = 1\n", "y = 2\n"):
+        path = pack_file({**contents, "changed.py": text})
+        store = SegmentStore(tmp_path / "one", stamp=stamp_of(WEIGHTS))
+        with PackedCorpus.open(path) as corpus:
+            build_index(corpus, weights=WEIGHTS, store=store, packed_path=path)
+        kept.append({one.name for one in (tmp_path / "one").glob("*.segment")})
+    assert kept[0] < kept[1]
 
 
 def test_helpers_end_when_nobody_asks_for_more(
