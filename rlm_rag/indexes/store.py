@@ -8,7 +8,6 @@ when it is met.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,6 +38,8 @@ class SegmentStore:
         self._stamp = stamp
         self._origin = origin
         self._max_bytes = max_bytes
+        # What cannot be used, and was not to be removed.
+        self._aside: set[Path] = set()
 
     @property
     def folder(self) -> Path | None:
@@ -71,6 +72,8 @@ class SegmentStore:
         segments = []
         # Another process may be removing what is listed here.
         for path in _files(self._folder):
+            if path in self._aside:
+                continue
             try:
                 segments.append(Segment.open(path, self._stamp))
             except OSError:
@@ -142,9 +145,12 @@ class SegmentStore:
             raise OSError(f"what was written reads back otherwise: {error}") from error
 
     def _remove(self, path: Path) -> None:
-        # In a folder that cannot be written it stays, and is met and left aside again.
-        with suppress(OSError):
+        try:
             path.unlink(missing_ok=True)
+        except OSError:
+            # In a folder that cannot be written it stays: what is damaged in it may lie where
+            # opening does not look.
+            self._aside.add(path)
 
 
 def _writing(data: bytes | bytearray) -> Callable[[BinaryIO], object]:

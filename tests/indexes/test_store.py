@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import stat
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlm_rag import kept
 from rlm_rag.indexes.answering import Answerer
 from rlm_rag.indexes.build import build_segment
 from rlm_rag.indexes.encoded import EncodedSegment
@@ -200,6 +202,30 @@ def test_a_page_of_the_words_that_is_damaged_is_built_again(pack: Pack, tmp_path
         segment.check_pages("sequence", pages)
     path.write_bytes(damaged)
     assert answers_of(stored(corpus, tmp_path / "one")) == expected
+
+
+def test_a_damaged_segment_that_cannot_be_removed_is_left_aside(
+    pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = pack({"a.py": "first line\n" * 30_000 + "retry user\n"})
+    expected = answers_of(stored(corpus, tmp_path / "one"))
+    (path,) = segments_in(tmp_path / "one")
+    damaged = bytearray(path.read_bytes())
+    damaged[-3] ^= 1
+    path.write_bytes(damaged)
+
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    monkeypatch.setattr(Path, "unlink", read_only)
+    monkeypatch.setattr(kept, "write", read_only)
+    answerer = stored(corpus, tmp_path / "one")
+    results = answers_of(answerer)
+    assert [getattr(one, "hits", one) for one in results] == [
+        getattr(one, "hits", one) for one in expected
+    ]
+    assert "memory only" in note_of(answerer)
+    assert answerer.answer(IndexRequest(verify=True)).damaged == 1
 
 
 def test_a_segment_whose_words_end_before_its_windows_do_is_damaged(pack: Pack) -> None:
