@@ -132,10 +132,10 @@ class LivePostings:
             offsets = _numbers(segment, "stretch_offsets").reshape(-1, 2)
             stretch_offsets[windows[kept]] = offsets[kept]
             self._sources.append(Source(segment, windows))
-        # Without a window it would begin where another does, and nothing be found in that one.
-        self._in_order = sorted(
-            (source for source in self._sources if len(source.windows)), key=_first_window
-        )
+        # Without a window it would begin where another does, and nothing be found in that one; one
+        # that two processes built at a time is there twice.
+        held = (source for source in self._sources if (source.windows != GONE).any())
+        self._in_order = sorted(held, key=_first_window)
         self._owners, self._own_firsts, self._counts = owner, own_firsts, counts
         self.window_documents = _array(np.repeat(np.arange(len(places)), counts))
         self.window_lengths = _array(window_lengths)

@@ -69,6 +69,14 @@ def test_a_segment_without_a_line_hides_nothing_of_another(pack: Pack) -> None:
         assert held.tolist() == [0]
 
 
+def test_a_segment_that_another_holds_too_leaves_terms_where_they_lie(pack: Pack) -> None:
+    corpus, stamp = pack({"a.txt": "often x\n"}), stamp_of(PLAIN)
+    data = build_segment(corpus, [0], weights=PLAIN)
+    postings = LivePostings([Segment(data, stamp), Segment(data, stamp)], [(0, 0)])
+    ((run,),) = postings.runs([b"often"]) or ()
+    assert run.postings.tolist() == [1]
+
+
 def subset(data: st.DataObject, count: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     return np.array(sorted(data.draw(st.sets(st.integers(0, count - 1)))), np.intp)
 
