@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from rlm_rag.indexes.columns import Numbers, Places, Scores
 from rlm_rag.indexes.norms import Norms
 from rlm_rag.indexes.runs import run_starts, spread
+
+V = TypeVar("V", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +124,8 @@ class LooseTerm:
 
     def in_windows(self, windows: Places) -> tuple[Places, Scores]:
         """Return which of some windows hold it, by their places there, and how well."""
-        if not len(self._windows):
-            return windows[:0], np.zeros(0)
-        numbers = windows.astype(np.uint32)
-        at = self._windows.searchsorted(numbers)
-        held = np.flatnonzero(self._windows.take(at, mode="clip") == numbers)
-        counts = self._counts.take(at.take(held)).astype(np.float64)
-        return held, self._norms.of_windows(windows.take(held), counts)
+        held, counts = _found(windows.astype(np.uint32), self._windows, self._counts)
+        return held, self._norms.of_windows(windows.take(held), counts.astype(np.float64))
 
     def in_documents(
         self, documents: Places, firsts: Numbers, ends: Numbers
@@ -139,18 +136,29 @@ class LooseTerm:
         """
         begin = self._windows.searchsorted(firsts)
         sizes = self._windows.searchsorted(ends) - begin
-        held = np.flatnonzero(sizes)
-        if not len(held):
-            return held, np.zeros(0)
-        sizes = sizes.take(held)
-        counts = self._counts.take(spread(begin.take(held), sizes)).astype(np.float64)
-        totals = np.add.reduceat(counts, np.cumsum(sizes) - sizes)
-        return held, self._norms.of_documents(documents.take(held), totals)
+        return of_documents(documents, sizes, self._counts.take(spread(begin, sizes)), self._norms)
 
 
-def _found(asked: Numbers, numbers: Numbers, scores: Scores) -> tuple[Places, Scores]:
+def of_documents(
+    documents: Places, sizes: Places, counts: NDArray[np.integer], norms: Norms
+) -> tuple[Places, Scores]:
+    """Return which of some documents have windows that hold a term, by their places, and how well.
+
+    `sizes` are how many such windows each has, `counts` how often these hold it, document by
+    document.
+    """
+    held = np.flatnonzero(sizes)
+    if not len(held):
+        return held, np.zeros(0)
+    sizes = sizes.take(held)
+    totals = np.add.reduceat(counts.astype(np.float64), np.cumsum(sizes) - sizes)
+    return held, norms.of_documents(documents.take(held), totals)
+
+
+def _found(asked: Numbers, numbers: Numbers, values: NDArray[V]) -> tuple[Places, NDArray[V]]:
+    """Return which of the numbers that are asked for are there, by their places, and the values."""
     if not len(numbers):
-        return np.zeros(0, np.intp), np.zeros(0)
+        return np.zeros(0, np.intp), values
     at = numbers.searchsorted(asked)
     held = np.flatnonzero(numbers.take(at, mode="clip") == asked)
-    return held, scores.take(at.take(held))
+    return held, values.take(at.take(held))

@@ -197,10 +197,10 @@ class Segment:
         values = self._values[name]
         if not first <= last <= len(values):
             raise SegmentError("a table points outside of its values")
-        first_page = self._page_firsts[f"{name}.values"]
-        pages, end = first_page + first // PAGE_VALUES, first_page - (-last // PAGE_VALUES)
-        if self._unchecked.find(1, pages, end) >= 0:
-            self.check_pages(name, range(pages - first_page, end - first_page))
+        pages = range(first // PAGE_VALUES, -(-last // PAGE_VALUES))
+        base = self._page_firsts[_values_of(name)]
+        if self._unchecked.find(1, base + pages.start, base + pages.stop) >= 0:
+            self.check_pages(name, pages)
         return values[first:last]
 
     def sequence(self) -> memoryview:

@@ -9,8 +9,8 @@ import numpy as np
 
 from rlm_rag.indexes.columns import Numbers, Places, Scores
 from rlm_rag.indexes.common import held_by
-from rlm_rag.indexes.held_terms import Impacts, LooseTerm
-from rlm_rag.indexes.live import Run
+from rlm_rag.indexes.held_terms import Impacts, LooseTerm, of_documents
+from rlm_rag.indexes.live import Run, together
 from rlm_rag.indexes.norms import Norms
 from rlm_rag.indexes.segment import MAX_COUNT
 
@@ -66,7 +66,9 @@ class StoredTerm:
         """Return how well all hold it."""
         found = []
         for run in self._runs:
-            found.append(Impacts.of(_windows(run), run.postings & _COUNT, self._norms))
+            windows = run.postings >> _SHIFT
+            windows += np.uint32(run.first)
+            found.append(Impacts.of(windows, run.postings & _COUNT, self._norms))
         return Impacts.joined(found)
 
     def in_windows(self, windows: Places) -> tuple[Places, Scores]:
@@ -102,7 +104,7 @@ class StoredTerm:
         if loaded is not None:
             return loaded.in_documents(documents, firsts, ends)
         borders = [*firsts.searchsorted(self._firsts).tolist(), len(firsts)]
-        found: list[Numbers] = []
+        found: list[Numbers] = [np.zeros(0, np.uint32)]
         sizes = np.zeros(len(firsts), np.intp)
         for run, (begin, end) in zip(self._runs, pairwise(borders), strict=True):
             if begin < end and len(run.postings):
@@ -110,32 +112,20 @@ class StoredTerm:
                 places = run.postings.searchsorted(bounds << _SHIFT)
                 sizes[begin:end] = places[1] - places[0]
                 found += [run.postings[one:other] for one, other in places.T.tolist()]
-        held = np.flatnonzero(sizes)
-        if not len(held):
-            return held, np.zeros(0)
-        sizes = sizes.take(held)
-        counts = (np.concatenate(found) & _COUNT).astype(np.float64)
-        totals = np.add.reduceat(counts, np.cumsum(sizes) - sizes)
-        return held, self._norms.of_documents(documents.take(held), totals)
+        return of_documents(documents, sizes, np.concatenate(found) & _COUNT, self._norms)
 
     def _often_asked(self) -> LooseTerm | None:
         """Load all of it once it was looked up so often that this would have cost less."""
         self._looked_up += 1
         if self._loaded is None and self._looked_up * _LOADED_PER_LOOK > self.window_count:
-            windows = np.concatenate([_windows(run) for run in self._runs])
-            counts = np.concatenate(
-                [(run.postings & _COUNT).astype(np.uint8) for run in self._runs]
-            )
+            all_of_it = together([self._runs])
             self._loaded = LooseTerm(
-                windows, counts, self._norms, document_count=self.document_count
+                all_of_it.windows,
+                all_of_it.counts,
+                self._norms,
+                document_count=self.document_count,
             )
         return self._loaded
-
-
-def _windows(run: Run) -> Numbers:
-    windows = run.postings >> _SHIFT
-    windows += np.uint32(run.first)
-    return windows
 
 
 def _held(run: Run, norms: Norms) -> tuple[int, int]:
