@@ -48,11 +48,6 @@ def build_piece(corpus: PackedCorpus, piece: Piece, *, weights: Weights) -> Enco
     return builder.encoded(stamp_of(weights))
 
 
-def build_segment(corpus: PackedCorpus, documents: Sequence[int], *, weights: Weights) -> bytearray:
-    """Index the documents of these numbers as `build_piece` does, and return it as one."""
-    return build_piece(corpus, documents, weights=weights).joined()
-
-
 def _add_documents(
     builder: SegmentBuilder, corpus: PackedCorpus, documents: Sequence[int], weights: Weights
 ) -> None:

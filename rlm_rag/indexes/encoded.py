@@ -40,6 +40,13 @@ class EncodedSegment:
             self._parts += bytes(-self.size_bytes % ALIGNED_BYTES), sections[name]
             self.size_bytes += len(self._parts[-2]) + len(self._parts[-1])
 
+    @classmethod
+    def received(cls, segment: bytearray) -> EncodedSegment:
+        """Take a segment that another process has made."""
+        made = cls.__new__(cls)
+        made._parts, made.size_bytes = [segment], len(segment)
+        return made
+
     def write_to(self, file: BinaryIO) -> None:
         """Write it; OSError where it cannot be written."""
         for part in self._parts:
@@ -48,9 +55,6 @@ class EncodedSegment:
     def joined(self) -> bytearray:
         """Return it as one."""
         return bytearray().join(self._parts)
-
-    def __bytes__(self) -> bytes:
-        return b"".join(self._parts)
 
 
 def _pages(values: memoryview) -> Iterator[memoryview]:

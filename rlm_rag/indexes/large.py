@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from rlm_rag.indexes.build import build_segment, enclosing_after, share_matches
+from rlm_rag.indexes.build import build_piece, enclosing_after, share_matches
 from rlm_rag.indexes.encoded import EncodedSegment
 from rlm_rag.indexes.joining import join
 from rlm_rag.indexes.kinds import kind_number
@@ -22,7 +22,7 @@ from rlm_rag.indexes.windows import window_count
 from rlm_rag.packed import PackedCorpus
 from rlm_rag.scratch import ScratchFolder
 
-Built = bytes | bytearray | EncodedSegment | SpooledSections
+Built = EncodedSegment | SpooledSections
 """A segment in memory or in files."""
 
 
@@ -45,7 +45,7 @@ def large_segment(work: Work, number: int) -> Iterator[Built]:
             segment: Built = held.enter_context(closing(sections))
             _join(work, number, scratch.path, sections)
         except OSError:
-            segment = build_segment(work.corpus, [number], weights=work.weights)
+            segment = build_piece(work.corpus, [number], weights=work.weights)
         yield segment
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rlm_rag.indexes.large import Built, large_segment
-from rlm_rag.indexes.piece_helper import SHARED_BYTES, PieceHelpers, useful_cores
+from rlm_rag.indexes.piece_helper import PieceHelpers, useful_cores
 from rlm_rag.indexes.pieces import Work
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.packed import PackedCorpus
@@ -14,7 +14,6 @@ from rlm_rag.packed import PackedCorpus
 # A piece's builder holds about three times its text; more segments than so many slow queries.
 _PIECE_BYTES = 16 << 20
 _MOST_PIECES = 16
-_SHARED_BYTES = SHARED_BYTES
 # What is indexed here while another process starts.
 _AHEAD_BYTES = 2 << 20
 # A larger document is counted in shares: it would be a piece of its own, held several times over.
@@ -47,7 +46,7 @@ def build_segments(
     work = Work(corpus, weights, packed_path, helpers)
     piece_bytes = max(_PIECE_BYTES, -(-total // _MOST_PIECES))
     cores = useful_cores(total)
-    shared = packed_path is not None and cores > 1 and total >= _SHARED_BYTES
+    shared = packed_path is not None and cores > 1
     count, ahead_bytes = -(-total // piece_bytes), 0
     if shared:
         # As many for each core, so that none is left over.

@@ -13,6 +13,7 @@ from queue import SimpleQueue
 
 from rlm_rag.child import command, environment
 from rlm_rag.errors import RetrievalError
+from rlm_rag.indexes.encoded import EncodedSegment
 from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.segment import SIZE_BYTES
 from rlm_rag.indexes.shares import Piece, Share
@@ -40,7 +41,7 @@ class PieceHelper:
             env=environment(),
         )
 
-    def built(self, piece: Piece) -> bytearray:
+    def built(self, piece: Piece) -> EncodedSegment:
         """Return the segment of a piece.
 
         Raises:
@@ -61,7 +62,7 @@ class PieceHelper:
         segment = bytearray(int.from_bytes(size, "little"))
         if len(size) < SIZE_BYTES or replies.readinto(segment) < len(segment):
             raise self._failure()
-        return segment
+        return EncodedSegment.received(segment)
 
     def kill(self) -> None:
         """End the process, whatever it is doing; who waits for a piece is told that it failed."""
@@ -107,7 +108,7 @@ class PieceHelpers:
                 self._idle.put(self._all[-1])
         return len(self._all)
 
-    def built(self, piece: Piece) -> bytearray:
+    def built(self, piece: Piece) -> EncodedSegment:
         """Return the segment of a piece, by a process that has nothing to do.
 
         Raises:
@@ -136,8 +137,7 @@ class PieceHelpers:
 def helpers_ahead(corpus: PackedCorpus, packed_path: Path, weights: Weights) -> PieceHelpers:
     """Start as many processes as will help to index the whole of a corpus, if any."""
     helpers = PieceHelpers(packed_path, weights)
-    if corpus.total_bytes >= SHARED_BYTES:
-        helpers.start(useful_cores(corpus.total_bytes) - 1)
+    helpers.start(useful_cores(corpus.total_bytes) - 1)
     return helpers
 
 
@@ -147,4 +147,6 @@ def useful_cores(total_bytes: int) -> int:
     Pieces of less than a third of `SHARED_BYTES` take longer to begin than to build, and many
     small segments are made anew, all of them, by the next change.
     """
+    if total_bytes < SHARED_BYTES:
+        return 1
     return max(1, min(os.cpu_count() or 1, total_bytes // max(1, SHARED_BYTES // 3)))

@@ -16,7 +16,7 @@ from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.shares import Piece
 from rlm_rag.packed import PackedCorpus
 
-Helped = tuple[Future[bytearray], Piece]
+Helped = tuple[Future[EncodedSegment], Piece]
 """A piece, and what another process will have built of it."""
 
 
@@ -34,7 +34,7 @@ class Work:
 
     def done(
         self, pieces: Sequence[Piece], *, alone: bool = False
-    ) -> Iterator[tuple[Piece, bytearray | EncodedSegment]]:
+    ) -> Iterator[tuple[Piece, EncodedSegment]]:
         """Yield every piece with its segment, each as soon as it is done.
 
         Raises:
@@ -59,7 +59,7 @@ class Work:
 
     def _done_with(
         self, helpers: PieceHelpers, count: int, pieces: Sequence[Piece]
-    ) -> Iterator[tuple[Piece, bytearray | EncodedSegment]]:
+    ) -> Iterator[tuple[Piece, EncodedSegment]]:
         with ThreadPoolExecutor(count) as pool:
             left = [(pool.submit(helpers.built, one), one) for one in pieces]
             try:

@@ -159,10 +159,6 @@ class SegmentBuilder:
         rows[1] += first_window
         return rows
 
-    def encode(self, stamp: bytes) -> bytearray:
-        """Write what was added as a segment; nothing can be added after."""
-        return self.encoded(stamp).joined()
-
     def encoded(self, stamp: bytes) -> EncodedSegment:
         """Make a segment of what was added; nothing can be added after."""
         self._count()

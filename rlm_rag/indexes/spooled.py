@@ -20,13 +20,10 @@ class SpooledSegment:
     The file is open only while it is read: there may be more of them than a process may open.
     """
 
-    def __init__(self, path: Path, data: bytes | bytearray | EncodedSegment, stamp: bytes) -> None:
+    def __init__(self, path: Path, data: EncodedSegment, stamp: bytes) -> None:
         """Write it; OSError where it cannot be written."""
         with path.open("wb") as file:
-            if isinstance(data, EncodedSegment):
-                data.write_to(file)
-            else:
-                file.write(data)
+            data.write_to(file)
         segment = Segment.open(path, stamp)
         self._spans = segment.spans()
         self._word_bytes = segment.sequence().itemsize

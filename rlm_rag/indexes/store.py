@@ -7,9 +7,8 @@ when it is met.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
 
 from rlm_rag import kept
 from rlm_rag.errors import RetrievalError
@@ -84,7 +83,7 @@ class SegmentStore:
         kept.mark_used(self._folder)
         return segments
 
-    def add(self, data: bytes | bytearray | EncodedSegment | SpooledSections) -> Segment:
+    def add(self, data: EncodedSegment | SpooledSections) -> Segment:
         """Keep a segment, and return it opened.
 
         Raises:
@@ -99,9 +98,7 @@ class SegmentStore:
                     f"({error.strerror or error})"
                 )
         if isinstance(data, EncodedSegment):
-            data = data.joined()
-        if not isinstance(data, SpooledSections):
-            return Segment(data, self._stamp)
+            return Segment(data.joined(), self._stamp)
         try:
             return data.opened()
         except OSError as error:
@@ -131,13 +128,10 @@ class SegmentStore:
             if segment.path is not None:
                 self._remove(segment.path)
 
-    def _written(
-        self, folder: Path, data: bytes | bytearray | EncodedSegment | SpooledSections
-    ) -> Segment:
+    def _written(self, folder: Path, data: EncodedSegment | SpooledSections) -> Segment:
         kept.prepare(folder, self._origin)
         path = folder / kept.fresh_name(kept.SEGMENT_SUFFIX)
-        fill = _writing(data) if isinstance(data, bytes | bytearray) else data.write_to
-        kept.write(path, fill)
+        kept.write(path, data.write_to)
         kept.evict(folder.parent, self._max_bytes, spared=folder)
         try:
             return Segment.open(path, self._stamp)
@@ -151,10 +145,6 @@ class SegmentStore:
             # In a folder that cannot be written it stays: what is damaged in it may lie where
             # opening does not look.
             self._aside.add(path)
-
-
-def _writing(data: bytes | bytearray) -> Callable[[BinaryIO], object]:
-    return lambda file: file.write(data)
 
 
 def _files(folder: Path) -> list[Path]:

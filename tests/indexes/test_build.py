@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.indexes import parallel, postings
-from rlm_rag.indexes.build import build_segment
 from rlm_rag.indexes.definitions import scan, scannable
 from rlm_rag.indexes.forms import VARIABLE, Language
 from rlm_rag.indexes.index import Progress, SearchIndex, build_index
@@ -19,6 +18,8 @@ from rlm_rag.indexes.ranking import Weights
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.packed import PackedCorpus
+
+from .segments import build_segment
 
 Pack = Callable[[Mapping[str, str]], PackedCorpus]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 import random
@@ -20,9 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.errors import RetrievalError
-from rlm_rag.indexes import joining, large, parallel, shares
-from rlm_rag.indexes.build import build_segment
-from rlm_rag.indexes.large import Built, large_segment
+from rlm_rag.indexes import joining, large, parallel, piece_helper, shares
+from rlm_rag.indexes.large import large_segment
 from rlm_rag.indexes.parallel import build_segments
 from rlm_rag.indexes.pieces import Work
 from rlm_rag.indexes.ranking import Weights
@@ -33,6 +31,8 @@ from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.indexes.terms import separated
 from rlm_rag.packed import PackedCorpus
+
+from .segments import build_segment, bytes_of
 
 Pack = Callable[[Mapping[str, str]], PackedCorpus]
 PackFile = Callable[[Mapping[str, str]], Path]
@@ -81,14 +81,6 @@ with PackedCorpus.open(Path(sys.argv[1])) as corpus:
     with large_segment(work, 1):
         print(resident_bytes("VmHWM") - before)
 """
-
-
-def bytes_of(built: Built) -> bytes:
-    if not isinstance(built, SpooledSections):
-        return bytes(built)
-    file = io.BytesIO()
-    built.write_to(file)
-    return file.getvalue()
 
 
 def open_files() -> set[int]:
@@ -154,7 +146,7 @@ def test_other_processes_help_and_other_documents_are_there_too(
 ) -> None:
     shared_out(monkeypatch, 20_000)
     monkeypatch.setattr(parallel, "_LARGE_BYTES", 50_000)
-    monkeypatch.setattr(parallel, "_SHARED_BYTES", 1)
+    monkeypatch.setattr(piece_helper, "SHARED_BYTES", 1)
     path = pack_file({"a.py": "def a(): pass\n", "big.log": log(100_000), "b.py": "b = 1\n"})
     with PackedCorpus.open(path) as corpus:
         built = build_segments(corpus, [0, 1, 2], weights=WEIGHTS, packed_path=path)
@@ -199,7 +191,7 @@ def test_without_a_folder_to_write_to_it_is_counted_at_once(
     monkeypatch.setattr(large, "ScratchFolder", full)
     corpus = pack({"a.py": "def retry(): pass\n" * 100})
     with large_segment(Work(corpus, WEIGHTS), 0) as built:
-        assert built == build_segment(corpus, [0], weights=WEIGHTS)
+        assert bytes_of(built) == build_segment(corpus, [0], weights=WEIGHTS)
 
 
 def test_where_the_disk_is_full_it_is_counted_at_once_and_no_file_stays_open(
@@ -212,7 +204,7 @@ def test_where_the_disk_is_full_it_is_counted_at_once_and_no_file_stays_open(
     corpus = pack({"a.py": "def retry(): pass\n" * 100})
     before = open_files()
     with large_segment(Work(corpus, WEIGHTS), 0) as built:
-        assert built == build_segment(corpus, [0], weights=WEIGHTS)
+        assert bytes_of(built) == build_segment(corpus, [0], weights=WEIGHTS)
     assert open_files() == before
 
 

@@ -21,6 +21,8 @@ from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.packed import PackedCorpus
 
+from .segments import bytes_of
+
 PackFile = Callable[[Mapping[str, str]], Path]
 
 WEIGHTS = Weights()
@@ -51,7 +53,9 @@ def test_a_helper_builds_one_piece_after_the_other_as_this_process_does(
     corpus: PackedCorpus, helper: PieceHelper
 ) -> None:
     for piece in ([0, 1, 2], [3], next(shares_of(corpus, 4, most_bytes=10)), []):
-        assert helper.built(piece) == bytes(build_piece(corpus, piece, weights=WEIGHTS))
+        assert bytes_of(helper.built(piece)) == bytes_of(
+            build_piece(corpus, piece, weights=WEIGHTS)
+        )
 
 
 def test_a_helper_that_fails_says_why(tmp_path: Path) -> None:
@@ -107,7 +111,7 @@ def test_every_piece_is_built_once_with_as_many_cores_as_there_are(
     done = list(Work(corpus, WEIGHTS, packed_path).done(wanted))
     assert sorted(list(piece) for piece, _ in done if isinstance(piece, list)) == wanted
     for piece, built in done:
-        assert bytes(built) == bytes(build_piece(corpus, piece, weights=WEIGHTS))
+        assert bytes_of(built) == bytes_of(build_piece(corpus, piece, weights=WEIGHTS))
 
 
 def test_helpers_start_ahead_for_a_large_corpus_alone(
@@ -137,7 +141,6 @@ def test_a_change_leaves_what_many_cores_have_indexed(
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(piece_helper, "SHARED_BYTES", 60_000)
-    monkeypatch.setattr(parallel, "_SHARED_BYTES", 60_000)
     monkeypatch.setattr(parallel, "_AHEAD_BYTES", 20_000)
     monkeypatch.setattr(index, "_SMALL_BYTES", 10_000)
     contents = {f"m{number:02}.py": "x = 1\n" * 200 for number in range(60)}

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from rlm_rag import kept
 from rlm_rag.indexes.answering import Answerer
-from rlm_rag.indexes.build import build_segment
 from rlm_rag.indexes.encoded import EncodedSegment
 from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.ranking import Weights
@@ -36,6 +35,8 @@ from rlm_rag.indexes.store import SegmentStore
 from rlm_rag.indexes.tables import BytesLike
 from rlm_rag.kept import clear, default_kept_folder, evict, folder_of, list_kept
 from rlm_rag.packed import PackedCorpus
+
+from .segments import build_segment
 
 PackFile = Callable[[Mapping[str, str]], Path]
 Pack = Callable[[Mapping[str, str]], PackedCorpus]
@@ -171,7 +172,7 @@ def test_a_page_of_postings_that_is_damaged_is_noticed_when_it_is_read(tmp_path:
         line_words = len(words).to_bytes(4, sys.byteorder)
         digest, offsets = number.to_bytes(16, "big"), bytes(8)
         builder.add_document(digest, [words, [], []], line_words, kind=0, offsets=offsets)
-    data = builder.encode(STAMP)
+    data = builder.encoded(STAMP).joined()
     whole = Segment(data, STAMP)
     whole.check()
     number = whole.table("words").find(b"word")

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rlm_rag.indexes import common, stored_terms
-from rlm_rag.indexes.build import build_segment
 from rlm_rag.indexes.held_terms import HeldTerm, LooseTerm
 from rlm_rag.indexes.index import build_index
 from rlm_rag.indexes.live import LivePostings, Several, together
@@ -21,6 +20,8 @@ from rlm_rag.indexes.segment import Segment
 from rlm_rag.indexes.stamp import stamp_of
 from rlm_rag.indexes.stored_terms import StoredTerm
 from rlm_rag.packed import PackedCorpus
+
+from .segments import build_segment
 
 Pack = Callable[[Mapping[str, str]], PackedCorpus]
 
