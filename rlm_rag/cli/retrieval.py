@@ -83,7 +83,7 @@ def search(
         for hit in found.hits:
             place = f"{streams.one_line(hit.path)}:{hit.line}-{hit.end_line}"
             streams.heading(place, f"  {hit.score:.2f}")
-            streams.result("".join(f"  {line}\n" for line in hit.snippet.splitlines()))
+            streams.result("".join(f"  {line}\n" for line in hit.snippet.split("\n")))
     return _finish(found, as_json=as_json, found=bool(found.hits))
 
 

@@ -76,6 +76,7 @@ class Catalogue:
         self._keys: list[bytes] | None = None
         self._numbers: dict[bytes, int] = {}
         self._known: set[bytes] = set()
+        self._known_losses = 0
         # Failures that another process, on another day, may not meet.
         self._passing: dict[int, Outlined] = {}
         # What was parsed for searches, which do not wait until it is read and written down.
@@ -88,6 +89,11 @@ class Catalogue:
         """Close the cache, with all that was found in it."""
         self._write_down()
         self._cache.close()
+
+    @property
+    def losses(self) -> int:
+        """How often what was known was lost; what was asked meanwhile has to be asked again."""
+        return self._cache.losses
 
     def outlined(self, number: int) -> Outlined:
         """Return the definitions of a document."""
@@ -310,7 +316,10 @@ class Catalogue:
         if self._keys is None:
             self._keys = [self._key_of(number) for number in range(len(self._corpus))]
             self._numbers = {key: number for number, key in enumerate(self._keys)}
+            self._known_losses = -1
+        if self._known_losses != self._cache.losses:
             known = self._cache.known()
+            self._known_losses = self._cache.losses
             self._known = known & self._numbers.keys()
             if len(known) > 2 * len(self._known) + _BATCH:
                 self._cache.keep_only(self._known)

@@ -26,6 +26,8 @@ FILE_NAME = "definitions.sqlite"
 _MAX_ROWS_BYTES = 64 << 20
 _BUSY_SECONDS = 5.0
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+# Of a damaged table the error cannot be told: SQLite quotes bytes that are no text.
+_DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 _SIDE_FILES = ("-journal", "-wal", "-shm")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents (
@@ -57,6 +59,8 @@ class DefinitionCache:
     """
 
     def __init__(self, path: Path | None, *, max_bytes: int = MAX_CACHE_BYTES) -> None:
+        self.losses = 0
+        """How often all that was kept was lost, to damage or to another process that held it."""
         self._path = path
         self._max_bytes = max_bytes
         # In a folder that may not be looked into, `exists` fails.
@@ -106,7 +110,7 @@ class DefinitionCache:
     def defining(self, name: str) -> dict[bytes, Outlined]:
         """Return, by their digests, the documents that define a name, with these definitions alone.
 
-        Of the name, capitals do not count.
+        Of the name, capitals do not count. Where `losses` grew meanwhile, some may be missing.
         """
         found: list[tuple[bytes, object, object]] = []
         with self._guarded() as database:
@@ -115,8 +119,10 @@ class DefinitionCache:
                 "JOIN documents ON document = number WHERE name = ?",
                 (_folded(name),),
             ).fetchall()
-        outlined = ((digest, _outlined(said, rows)) for digest, said, rows in found)
-        return {digest: one for digest, one in outlined if one is not None}
+        outlined = {digest: _outlined(said, rows) for digest, said, rows in found}
+        if None in outlined.values():
+            self._lose(is_damaged=True)
+        return {digest: one for digest, one in outlined.items() if one is not None}
 
     def doubted(self) -> dict[bytes, str]:
         """Return, by their digests, what is said of how definitions were found, where it is."""
@@ -176,12 +182,15 @@ class DefinitionCache:
         try:
             with self._database:
                 yield self._database
-        except sqlite3.Error as error:
-            self._database.close()
-            busy = isinstance(error, sqlite3.OperationalError)
-            if self._path is not None and not busy:
-                self._path.unlink(missing_ok=True)
-            self._database = _connected(":memory:")
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self._lose(is_damaged=not isinstance(error, sqlite3.OperationalError))
+
+    def _lose(self, *, is_damaged: bool) -> None:
+        self._database.close()
+        if self._path is not None and is_damaged:
+            self._path.unlink(missing_ok=True)
+        self._database = _connected(":memory:")
+        self.losses += 1
 
 
 def _in_file(path: Path, max_bytes: int) -> sqlite3.Connection:
@@ -192,7 +201,7 @@ def _in_file(path: Path, max_bytes: int) -> sqlite3.Connection:
             return _connected(str(path))
         except sqlite3.OperationalError:
             break
-        except sqlite3.DatabaseError:
+        except _DAMAGED:
             path.unlink(missing_ok=True)
         except OSError:
             break
@@ -215,6 +224,8 @@ def _clear_away(path: Path, max_bytes: int) -> None:
 
 def _connected(place: str) -> sqlite3.Connection:
     database = sqlite3.connect(place, timeout=_BUSY_SECONDS, check_same_thread=False)
+    # What damage left of a note is shown as far as it can be.
+    database.text_factory = lambda data: data.decode("utf-8", "replace")
     try:
         # A file that a power cut left damaged is made anew; what another put in it is not run.
         database.execute("PRAGMA synchronous = OFF")

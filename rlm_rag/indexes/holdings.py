@@ -190,7 +190,12 @@ class OwnHoldings:
         self, request: SymbolsRequest, allowed: Allowed, case: int, seconds: float
     ) -> LookedUp:
         """Return where a name is defined or used."""
-        return look_up(self._corpus, self._catalogue, request, allowed, case, seconds)
+        losses = self._catalogue.losses
+        found = look_up(self._corpus, self._catalogue, request, allowed, case, seconds)
+        if self._catalogue.losses > losses:
+            # A file was damaged: what it held is looked for again.
+            found = look_up(self._corpus, self._catalogue, request, allowed, case, seconds)
+        return found
 
     def told(self) -> Told:
         """Return the definitions that a map of the corpus tells of."""

@@ -21,6 +21,15 @@ def test_search_prints_places_with_their_best_lines(process: Run, repo: Path) ->
     assert "Seconds to wait" in done.stdout
 
 
+def test_a_line_of_search_ends_where_the_documents_line_does(rlm_rag: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    (folder / "a.txt").write_text("quokka a\u2028b\u0085c\x0cd\nsecond quokkaline\n", "utf-8")
+    first, *lines = rlm_rag("search", str(folder), "quokkaline").stdout.rstrip("\n").split("\n")
+    assert first.startswith("a.txt:1-2")
+    assert lines == ["  1: quokka a\u2028b\u0085c\x0cd", "  2: second quokkaline"]
+
+
 def test_search_as_json_is_what_the_repl_gets(rlm_rag: Run, repo: Path) -> None:
     done = rlm_rag("search", str(repo), "backoff", "--json", "-k", "1")
     (hit,) = json.loads(done.stdout)

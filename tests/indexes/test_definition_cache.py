@@ -98,6 +98,19 @@ def test_rows_that_are_no_definitions_are_as_if_not_there(
     cache.close()
 
 
+def test_a_name_whose_rows_are_damaged_counts_as_a_loss(tmp_path: Path) -> None:
+    filled(tmp_path / "a").close()
+    with sqlite3.connect(tmp_path / "a") as database:
+        database.execute("UPDATE names SET rows = ?", (b"[1",))
+    database.close()
+    cache = DefinitionCache(tmp_path / "a")
+    assert cache.losses == 0
+    assert cache.defining("task") == {}
+    assert cache.losses == 1
+    assert cache.known() == set()
+    cache.close()
+
+
 def test_a_file_that_grew_too_large_is_begun_again(tmp_path: Path) -> None:
     filled(tmp_path / "a").close()
     cache = DefinitionCache(tmp_path / "a", max_bytes=100)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from rlm_rag import kept
 from rlm_rag.indexes.answering import Answerer
+from rlm_rag.indexes.definition_cache import FILE_NAME
 from rlm_rag.indexes.encoded import EncodedSegment
 from rlm_rag.indexes.parsers import Parsers
 from rlm_rag.indexes.ranking import Weights
@@ -27,6 +28,8 @@ from rlm_rag.indexes.requests import (
     Result,
     SearchRequest,
     SearchResult,
+    SymbolsRequest,
+    SymbolsResult,
 )
 from rlm_rag.indexes.segment import Segment, SegmentError
 from rlm_rag.indexes.sources import Source
@@ -239,6 +242,39 @@ def test_a_segment_whose_words_end_before_its_windows_do_is_damaged(pack: Pack) 
     short = Segment(EncodedSegment(STAMP, sections).joined(), STAMP)
     with pytest.raises(SegmentError, match="end before"):
         Source(short, np.zeros(1, np.uint32))
+
+
+def test_damage_to_kept_definitions_leaves_no_answer_short(
+    pack_file: PackFile, tmp_path: Path
+) -> None:
+    path = pack_file(
+        {f"m{n:03}.py": f"def load(x{n}):\n    pass\n\ndef f{n}(): pass\n" for n in range(150)}
+    )
+    folder = tmp_path / "one"
+    kept = folder / FILE_NAME
+
+    def defined() -> list[str]:
+        answerer = stored(PackedCorpus.open(path), folder)
+        result = answerer.answer(SymbolsRequest("load"))
+        answerer.close()
+        assert isinstance(result, SymbolsResult)
+        return [symbol.path for symbol in result.symbols]
+
+    expected = defined()
+    assert len(expected) == 150
+    whole = kept.read_bytes()
+    page = 4096
+    damaged = [
+        whole[:at] + b"\x92" * page + whole[at + page :] for at in range(0, len(whole), page)
+    ]
+    # SQLite's error quotes what it cannot read of its schema, which is no text.
+    damaged.append(whole.replace(b"CREATE TABLE names", b"CREATE \x92\x92\x92\x92\x92 names"))
+    assert len(damaged) > 10
+    for data in damaged:
+        kept.write_bytes(data)
+        assert defined() == expected
+        # And whatever was left of it is no worse.
+        assert defined() == expected
 
 
 def test_another_versions_index_is_built_again(pack: Pack, tmp_path: Path) -> None:
